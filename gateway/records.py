@@ -1,0 +1,132 @@
+"""The facts passed between rooms: which API, the timeline of an exchange, and what came of it.
+
+All times are seconds of one monotonic clock, so only differences mean anything; the wall-clock
+instant of a request stands once, in `Record.at`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Api(StrEnum):
+    """The API a request speaks; also the `api` label of the metrics."""
+
+    CHAT = "chat"
+    COMPLETIONS = "completions"
+    MESSAGES = "messages"
+    RESPONSES = "responses"
+    EMBEDDINGS = "embeddings"
+    OTHER = "other"
+
+
+class Outcome(StrEnum):
+    """How an exchange ended; also the `outcome` label of the metrics."""
+
+    OK = "ok"
+    CLIENT_GONE = "client_gone"
+    REJECTED = "rejected"
+    BACKEND_ERROR = "backend_error"
+    GATEWAY_ERROR = "gateway_error"
+    TIMEOUT = "timeout"
+
+
+class NoToken(StrEnum):
+    """Why a streamed request brought no first token.
+
+    `backend_error`, `timeout` and `gateway_error` count as infinitely late in the evidence;
+    `rejected` is not the arm's doing and is left out; `client_gone` is censored.
+    """
+
+    BACKEND_ERROR = "backend_error"
+    TIMEOUT = "timeout"
+    GATEWAY_ERROR = "gateway_error"
+    REJECTED = "rejected"
+    CLIENT_GONE = "client_gone"
+    EMPTY = "empty"
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """Tokens of one request, as the engine counted them.
+
+    Attributes:
+        prompt: all prompt tokens, the cached ones included, whichever API said so.
+        cached: prompt tokens read from the prefix cache.
+        completion: generated tokens.
+        exact: False where the stream was cut and `completion` counts what was relayed.
+    """
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    exact: bool = True
+
+
+class Timeline(msgspec.Struct, gc=False):
+    """Marks of one exchange, in order, in monotonic seconds; None where it never came so far.
+
+    `sent`, `upstream_headers`, `first_byte` and the token marks belong to the attempt that
+    answered.
+    """
+
+    received: float
+    body_complete: float | None = None
+    admitted: float | None = None
+    sent: float | None = None
+    upstream_headers: float | None = None
+    first_byte: float | None = None
+    first_token: float | None = None
+    last_token: float | None = None
+    done: float | None = None
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One exchange, finished: what metrics, the access log and `gateway why` are made from.
+
+    Attributes:
+        id: the request id the client saw.
+        at: wall-clock seconds since the epoch when the request was received.
+        key: the key's name, empty before it was known.
+        model: the configured model id, or `unknown`.
+        requested_model: what the client asked for, cut to 200 characters.
+        session: hash of the session identity; the client's own identifier is never kept.
+        session_source: which signal the session came from.
+        assigned_arm: where the split put the request; evidence is charged here.
+        arm, backend: who served it (the last one tried, if nobody did).
+        forced: the client chose the arm by hand, so it is no evidence.
+        tried: backends tried before the one that answered.
+        no_token: set when a streamed request brought no token.
+        gaps: seconds between socket reads that carried tokens.
+        detail: the operator's view of what went wrong; may name backends.
+        weights: the arms' weights when the request was assigned, and their revision.
+    """
+
+    id: str
+    at: float
+    timeline: Timeline
+    api: Api
+    path: str
+    status: int
+    outcome: Outcome
+    stream: bool = False
+    key: str = ""
+    model: str = "unknown"
+    requested_model: str = ""
+    session: str = ""
+    session_source: str = ""
+    assigned_arm: str = ""
+    arm: str = ""
+    backend: str = ""
+    forced: bool = False
+    tried: tuple[str, ...] = ()
+    no_token: NoToken | None = None
+    usage: Usage | None = None
+    gaps: tuple[float, ...] = ()
+    bytes_in: int = 0
+    bytes_out: int = 0
+    error: str = ""
+    detail: str = ""
+    weights: dict[str, float] = {}
+    revision: int = 0
