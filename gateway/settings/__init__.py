@@ -1,0 +1,33 @@
+"""The settings: one tree, read once, refused as a whole with every fault listed."""
+
+from gateway.settings.tree import (
+    AdminSettings,
+    AdmissionSettings,
+    ArmSettings,
+    BackendSettings,
+    EngineSettings,
+    ExperimentSettings,
+    KeySettings,
+    MetricsSettings,
+    Model,
+    RolloutSettings,
+    ServerSettings,
+    Settings,
+    Timeouts,
+)
+
+__all__ = [
+    "AdminSettings",
+    "AdmissionSettings",
+    "ArmSettings",
+    "BackendSettings",
+    "EngineSettings",
+    "ExperimentSettings",
+    "KeySettings",
+    "MetricsSettings",
+    "Model",
+    "RolloutSettings",
+    "ServerSettings",
+    "Settings",
+    "Timeouts",
+]

@@ -1,0 +1,189 @@
+"""The kinds of value a configuration holds, each with the sentence that refuses a bad one.
+
+A refusal never repeats the value: it may be a secret that was put in the wrong place.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic_core import PydanticCustomError
+
+FAULT = "fault"
+"""The error type whose message is already the sentence for the user."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+_MODEL_PATTERN = re.compile(r"[A-Za-z0-9*?][A-Za-z0-9._:/*?-]{0,127}")
+_HOST = re.compile(r"[A-Za-z0-9._:%-]{1,255}")
+_URL = re.compile(r"[!-~]{1,2048}")
+_ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[A-Za-z0-9.\-\[\]:]+")
+_SECRET = re.compile(r"[!-~]{1,4096}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+RESERVED_MODEL = "unknown"
+"""The `model` label of requests that name no configured model."""
+
+
+def fault(sentence: str) -> PydanticCustomError:
+    """An error whose text goes to the user as it is."""
+    return PydanticCustomError(FAULT, "{sentence}", {"sentence": sentence})
+
+
+def _no_bool(value: object) -> object:
+    if isinstance(value, bool):
+        raise fault("must be a number, not true or false")
+    return value
+
+
+def _name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise fault(
+            "a name has 1 to 64 characters, letters, digits and . _ -, and begins with a letter "
+            "or a digit"
+        )
+    return value
+
+
+def _key_name(value: str) -> str:
+    if not _KEY_NAME.fullmatch(value):
+        raise fault(
+            "a key's name has 1 to 64 characters, letters, digits and . _ - @ +, and begins with "
+            "a letter or a digit"
+        )
+    return value
+
+
+def _model_name(value: str) -> str:
+    if not _MODEL_NAME.fullmatch(value):
+        raise fault(
+            "a model's name has 1 to 128 characters, letters, digits and . _ : / -, and begins "
+            "with a letter or a digit"
+        )
+    if value == RESERVED_MODEL:
+        raise fault(f"{RESERVED_MODEL!r} is what metrics call models that are not configured")
+    return value
+
+
+def _model_pattern(value: str) -> str:
+    if not _MODEL_PATTERN.fullmatch(value):
+        raise fault(
+            "a model's name or pattern has 1 to 128 characters, letters, digits and . _ : / -, "
+            "with * and ? as wildcards"
+        )
+    return value
+
+
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        raise fault("must be a host name or address alone, such as 127.0.0.1, 0.0.0.0 or ::1")
+    return value
+
+
+def _backend_url(value: str) -> str:
+    expected = "must be http(s)://host[:port][/prefix], such as http://127.0.0.1:8001"
+    if not _URL.fullmatch(value):
+        raise fault(expected)
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        raise fault(expected) from None
+    if "@" in parts.netloc:
+        raise fault("must not hold credentials: the key a backend asks for goes in api_key")
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise fault(expected)
+    if parts.query or parts.fragment or "?" in value or "#" in value:
+        raise fault("must end with the host, the port or a path: no ? and no #")
+    path = parts.path.rstrip("/")
+    if path == "/v1" or path.endswith("/v1"):
+        raise fault("must not end with /v1: the gateway adds the API's own path")
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def _origin(value: str) -> str:
+    if not _ORIGIN.fullmatch(value):
+        raise fault('must be an origin such as https://console.example.com, or "*" for any')
+    return value
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    if not text:
+        raise fault("is empty: give a value, or leave the line out")
+    if not _SECRET.fullmatch(text):
+        raise fault(
+            "must be printable ASCII without spaces, at most 4096 characters, since it travels in "
+            "an HTTP header"
+        )
+    return value
+
+
+def _sha256(value: str) -> str:
+    digest = value.lower()
+    if not _SHA256.fullmatch(digest):
+        raise fault("must be the 64 hexadecimal digits of the key's SHA-256")
+    return digest
+
+
+def _no_repeats(values: list[str]) -> list[str]:
+    if len(set(values)) < len(values):
+        raise fault("names the same thing twice")
+    return values
+
+
+def _database_url(value: str) -> str:
+    if value.startswith(("postgresql:", "postgres:", "postgresql+")):
+        raise fault(
+            "PostgreSQL is for state shared by several processes, which does not exist yet: use "
+            "sqlite:///gateway.db and run one process"
+        )
+    if not value.startswith("sqlite:///"):
+        raise fault("must be sqlite:///FILE, such as sqlite:///gateway.db")
+    return value
+
+
+def _valkey_url(value: str) -> str:
+    raise fault(
+        "Valkey is for state shared by several processes, which does not exist yet: leave it out "
+        "and run one process"
+    )
+
+
+def _workers(value: int) -> int:
+    if value > 1:
+        raise fault(
+            "must be 1: several processes need shared state, which does not exist yet; run one "
+            "process"
+        )
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+KeyName = Annotated[str, AfterValidator(_key_name)]
+ModelName = Annotated[str, AfterValidator(_model_name)]
+ModelPattern = Annotated[str, AfterValidator(_model_pattern)]
+Host = Annotated[str, AfterValidator(_host)]
+BackendUrl = Annotated[str, AfterValidator(_backend_url)]
+Origin = Annotated[str, AfterValidator(_origin)]
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
+Sha256 = Annotated[str, AfterValidator(_sha256)]
+DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
+ValkeyUrl = Annotated[str, AfterValidator(_valkey_url)]
+
+_Int = Annotated[int, BeforeValidator(_no_bool)]
+_Float = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+Count = Annotated[_Int, Field(ge=1)]
+CountOrZero = Annotated[_Int, Field(ge=0)]
+Port = Annotated[_Int, Field(ge=0, le=65535)]
+Workers = Annotated[_Int, Field(ge=1), AfterValidator(_workers)]
+Positive = Annotated[_Float, Field(gt=0)]
+PositiveOrZero = Annotated[_Float, Field(ge=0)]
+Share = Annotated[_Float, Field(gt=0, le=1)]
+Percent = Annotated[_Float, Field(gt=0, le=100)]
+Weight = Annotated[_Float, Field(ge=0, le=1_000_000)]
+NoRepeats = AfterValidator(_no_repeats)
