@@ -6,6 +6,7 @@ instant of a request stands once, in `Record.at`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -123,7 +124,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tried: tuple[str, ...] = ()
     no_token: NoToken | None = None
     usage: Usage | None = None
-    gaps: tuple[float, ...] = ()
+    gaps: Sequence[float] = ()
     bytes_in: int = 0
     bytes_out: int = 0
     error: str = ""

@@ -1,0 +1,1 @@
+"""What a client touches: paths, the body's first reading, hot routes, reply head and framing."""

@@ -1,0 +1,170 @@
+"""The routes that are not hot: models, health, readiness, metrics, and what to say elsewhere.
+
+Paths are canonical here (`/models`, not `/v1/models`): the front door has already understood
+whichever base URL the client was given.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from gateway import __version__
+from gateway.edge.intake import known_models
+from gateway.edge.paths import ENDPOINTS, canonical
+from gateway.errors import Forbidden, GatewayError, MethodNotAllowed, NotFound, Unauthorized
+from gateway.exchange.context import Context
+from gateway.keys.keyring import Key
+from gateway.protocols import faults
+from gateway.records import Api
+
+_POST_ONLY = {canonical(endpoint.path.decode()) for endpoint in ENDPOINTS}
+
+
+def add_routes(
+    app: FastAPI,
+    context: Context,
+    render_metrics: Callable[[], Awaitable[bytes]],
+    context_window: Callable[[str], int | None],
+) -> None:
+    """Mount the cold routes.
+
+    Args:
+        render_metrics: the Prometheus text page.
+        context_window: tokens a model takes, configured or learnt, by model id.
+    """
+
+    @app.get("/models")
+    async def list_models(request: Request) -> dict[str, Any]:
+        names = known_models(context, _authenticate(context, request))
+        if "anthropic-version" in request.headers:
+            data = [_anthropic_model(name) for name in names]
+            first, last = (names[0], names[-1]) if names else (None, None)
+            return {"data": data, "has_more": False, "first_id": first, "last_id": last}
+        return {"object": "list", "data": [_model(name, context_window(name)) for name in names]}
+
+    @app.get("/models/{name:path}")
+    async def one_model(request: Request, name: str) -> dict[str, Any]:
+        key = _authenticate(context, request)
+        try:
+            route, _ = context.table.resolve(name)
+        except KeyError:
+            route = None
+        if route is None or not key.allows_model(route.model):
+            offer = ", ".join(f"`{known}`" for known in known_models(context, key)) or "none"
+            raise NotFound(
+                f"There is no model `{name[:200]}` for this key. Models for this key: {offer}.",
+                param="model",
+                code="model_not_found",
+            )
+        if "anthropic-version" in request.headers:
+            return _anthropic_model(name)
+        return _model(name, context_window(route.model))
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        return {"status": "ok", "version": __version__}
+
+    @app.get("/ready")
+    async def ready() -> JSONResponse:
+        status = "draining" if context.draining else "ready"
+        models = {name: _arms(context, name) for name in context.table.routes}
+        body = {"status": status, "models": models}
+        return JSONResponse(body, status_code=503 if context.draining else 200)
+
+    @app.get("/metrics")
+    async def metrics(request: Request) -> Response:
+        _may_scrape(context, request)
+        page = await render_metrics()
+        return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.api_route("/", methods=["GET", "HEAD"])
+    async def root(request: Request) -> dict[str, str]:
+        return {
+            "service": "TTFT Gateway",
+            "version": __version__,
+            "openai_base_url": f"{request.base_url}v1",
+            "anthropic_base_url": str(request.base_url).rstrip("/"),
+            "models": f"{request.base_url}v1/models",
+        }
+
+    @app.exception_handler(GatewayError)
+    async def gateway_error(request: Request, error: GatewayError) -> Response:
+        return _answer(context, request, error)
+
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        return _answer(context, request, _no_route(request, error.status_code))
+
+
+def _authenticate(context: Context, request: Request) -> Key:
+    return context.keyring.authenticate(request.headers.raw)
+
+
+def _model(name: str, window: int | None) -> dict[str, Any]:
+    model = {"id": name, "object": "model", "created": 0, "owned_by": "ttft-gateway"}
+    return model | ({"context_window": window, "max_model_len": window} if window else {})
+
+
+def _anthropic_model(name: str) -> dict[str, Any]:
+    created = datetime.fromtimestamp(0, UTC).isoformat().replace("+00:00", "Z")
+    return {"type": "model", "id": name, "display_name": name, "created_at": created}
+
+
+def _arms(context: Context, model: str) -> dict[str, Any]:
+    arms = context.table.routes[model].arms
+    return {
+        "arms": {
+            name: {
+                "backends": len(arm.backends),
+                "usable": sum(backend.usable() for backend in arm.backends),
+            }
+            for name, arm in arms.items()
+        }
+    }
+
+
+def _may_scrape(context: Context, request: Request) -> None:
+    key = context.settings.metrics.key
+    if key is None:
+        host = request.client.host if request.client else ""
+        try:
+            local = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            local = False
+        if not local:
+            raise Forbidden("Without metrics.key in the configuration, only loopback may scrape.")
+        return
+    sent = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+    if not hmac.compare_digest(sent, key.get_secret_value().encode()):
+        raise Unauthorized("Send metrics.key as Authorization: Bearer <key>.")
+
+
+def _no_route(request: Request, status: int) -> GatewayError:
+    path = request.url.path
+    method = request.method
+    base = str(request.base_url).rstrip("/")
+    if path in _POST_ONLY:
+        return MethodNotAllowed(f"{method} is not allowed on /v1{path}; use POST.")
+    if status == 405:
+        return MethodNotAllowed(f"{method} is not allowed on {path}.")
+    return NotFound(
+        f"There is no {method} {path[:200]} here. Base URL for OpenAI SDKs and Codex: {base}/v1; "
+        f"for Claude Code and the Anthropic SDKs: {base}; model ids: GET {base}/v1/models.",
+        code="route_not_found",
+    )
+
+
+def _answer(context: Context, request: Request, error: GatewayError) -> Response:
+    anthropic = "anthropic-version" in request.headers or "/messages" in request.url.path
+    request_id = context.new_id()
+    body = faults.body(Api.MESSAGES if anthropic else Api.OTHER, error, request_id)
+    headers = {"x-request-id": request_id}
+    return Response(body, error.status, headers, media_type="application/json")

@@ -1,0 +1,188 @@
+"""From bytes to a `Call`: what is asked, of which model and arm, and the body that says so.
+
+Every refusal here names the field and says what to send instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from gateway.clients.session import identify, session_hash
+from gateway.edge.decode import decode
+from gateway.edge.paths import Endpoint
+from gateway.edge.peek import Peek, peek
+from gateway.edge.splice import set_fields
+from gateway.errors import BadRequest, Forbidden, NotFound
+from gateway.exchange.call import Call
+from gateway.exchange.context import Context
+from gateway.exchange.draft import Draft
+from gateway.exchange.headers import find, to_backend
+from gateway.exchange.pins import Pin
+from gateway.keys.keyring import Key
+from gateway.records import Api
+from gateway.routing.table import Arm, Route
+
+# Fields of the engine with which one key could disturb or watch another's requests.
+ENGINE_FIELDS = ("priority", "kv_transfer_params", "cache_salt")
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+def understand(
+    context: Context, endpoint: Endpoint, key: Key, headers: Headers, body: bytes, draft: Draft
+) -> Call:
+    """Read a request and decide where it goes; facts are noted in `draft` as they are learnt.
+
+    Raises:
+        BadRequest, Forbidden, NotFound, TooLarge: what is wrong with the request.
+    """
+    limit = context.settings.server.max_body_mib * 2**20
+    body = decode(body, find(headers, b"content-encoding"), limit)
+    draft.bytes_in = len(body)
+    seen = peek(body, endpoint.api)
+    draft.requested_model = seen.model[:200]
+    route, arm_name = _resolve(context, key, seen.model)
+    draft.model = route.model
+    draft.stream = endpoint.streams and seen.stream
+    arm_name = _header_arm(headers) or arm_name
+
+    source = _assign(context, key, route, headers, seen, arm_name, draft)
+    arm, session, pinned = source
+    changes = _changes(endpoint, key, route, seen)
+    upstream = route.settings.upstream_model or route.model
+    return Call(
+        method=b"POST",
+        path=endpoint.path,
+        api=endpoint.api,
+        headers=to_backend(headers, engine_fields=key.engine_fields),
+        body=set_fields(body, changes) if changes else body,
+        key=key,
+        route=route,
+        arm=arm,
+        session=session,
+        stream=draft.stream,
+        forced=draft.forced,
+        pinned=context.table.backends.get(pinned.backend) if pinned else None,
+        rename=None if upstream == seen.model else (upstream.encode(), seen.model.encode()),
+        withhold_usage="stream_options" in changes,
+        echo_prompt=seen.echo_prompt,
+    )
+
+
+def known_models(context: Context, key: Key) -> list[str]:
+    """The model ids this key may use, for `/v1/models` and for messages that list them."""
+    return [name for name in context.table.routes if key.allows_model(name)]
+
+
+def _resolve(context: Context, key: Key, requested: str) -> tuple[Route, str | None]:
+    try:
+        route, arm = context.table.resolve(requested)
+    except KeyError:
+        raise NotFound(
+            f"There is no model `{requested[:200]}` here. {_offer(context, key)}",
+            param="model",
+            code="model_not_found",
+        ) from None
+    if not key.allows_model(route.model):
+        raise Forbidden(
+            f"This key may not use model `{requested[:200]}`. {_offer(context, key)}",
+            param="model",
+            code="model_not_allowed",
+        )
+    return route, arm
+
+
+def _offer(context: Context, key: Key) -> str:
+    names = known_models(context, key)
+    if not names:
+        return "This key may use no model; ask the operator to allow one."
+    return "Models for this key: " + ", ".join(f"`{name}`" for name in names[:50]) + "."
+
+
+def _header_arm(headers: Headers) -> str | None:
+    return find(headers, b"x-gateway-arm").decode("latin-1").strip() or None
+
+
+def _assign(
+    context: Context,
+    key: Key,
+    route: Route,
+    headers: Headers,
+    seen: Peek,
+    arm_name: str | None,
+    draft: Draft,
+) -> tuple[Arm, int, Pin | None]:
+    session = _session(key, route, headers, seen, draft)
+    pinned = _pinned(context, key, seen)
+    if pinned is not None:
+        arm = route.arms.get(pinned.arm)
+        forced = True
+    elif arm_name is not None:
+        arm = _chosen(key, route, arm_name)
+        forced = True
+    else:
+        arm, forced = route.assign(session), False
+    if arm is None:
+        raise NotFound("The response this request continues is no longer there; start anew.")
+    draft.assigned_arm, draft.forced = arm.name, forced
+    draft.weights, draft.revision = route.weights, route.revision
+    return arm, session, pinned
+
+
+def _session(key: Key, route: Route, headers: Headers, seen: Peek, draft: Draft) -> int:
+    unit = route.settings.experiment.unit
+    if unit == "request":
+        identity, source = draft.id.encode(), "request"
+    elif unit == "key":
+        identity, source = b"", "key"
+    else:
+        identity, source = identify(
+            headers,
+            metadata_user_id=seen.metadata_user_id,
+            prompt_cache_key=seen.prompt_cache_key,
+            fingerprint=seen.fingerprint,
+        )
+    session = session_hash(key.id, identity)
+    draft.session, draft.session_source = f"{session:016x}", source
+    return session
+
+
+def _chosen(key: Key, route: Route, name: str) -> Arm:
+    arm = route.arms.get(name)
+    if arm is None:
+        names = ", ".join(f"`{known}`" for known in route.arms)
+        raise BadRequest(
+            f"Model `{route.model}` has no arm `{name[:100]}`; it has {names}.",
+            param="model",
+            code="arm_not_found",
+        )
+    if not key.allows_arm(name):
+        raise Forbidden(
+            f"This key may not choose arm `{name}` by hand; leave the arm out of the request.",
+            code="arm_not_allowed",
+        )
+    return arm
+
+
+def _pinned(context: Context, key: Key, seen: Peek) -> Pin | None:
+    """Where the response that this request continues is kept."""
+    if seen.previous_response_id is None:
+        return None
+    return context.pins.get(seen.previous_response_id, key.id)
+
+
+def _changes(endpoint: Endpoint, key: Key, route: Route, seen: Peek) -> dict[str, bytes | None]:
+    """The top-level fields to set (as JSON) or to remove (None)."""
+    changes: dict[str, bytes | None] = {}
+    upstream = route.settings.upstream_model or route.model
+    if upstream != seen.model:
+        changes["model"] = json.dumps(upstream).encode()
+    if not key.engine_fields:
+        changes.update({name: None for name in ENGINE_FIELDS if name in seen.engine_fields})
+    if key.cache_salt and endpoint.api is not Api.OTHER:
+        # Prefix-cache hits are visible as speed; a salt keeps one key from probing another's.
+        changes["cache_salt"] = json.dumps(key.id).encode()
+    if endpoint.api in (Api.CHAT, Api.COMPLETIONS) and seen.stream and not seen.include_usage:
+        changes["stream_options"] = seen.stream_options_with_usage()
+    return changes

@@ -1,0 +1,259 @@
+"""One attempt at one backend: connect, send, and take the reply as it comes.
+
+The reply arrives as callbacks from the connection; an attempt turns them into writes to the
+client and resolves once, well or with an `AttemptFailed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from gateway.errors import BackendFailed, GatewayError
+from gateway.exchange.call import Call
+from gateway.exchange.draft import Draft
+from gateway.exchange.headers import Headers, find, to_client
+from gateway.exchange.outgoing import Outgoing
+from gateway.exchange.stream import Stream
+from gateway.protocols import faults, tokens
+from gateway.protocols.rename import rename
+from gateway.records import Api, Usage
+from gateway.routing.backend import Backend
+from gateway.upstream.connection import Connection, StaleConnection
+from gateway.upstream.pool import Pool
+
+CUT = "The model's server broke off before its answer was complete; send the request again."
+UNREADABLE = "The model's server sent an answer that cannot be read; send the request again."
+MAX_REPLY_BYTES = 128 * 1024 * 1024
+
+
+class AttemptFailed(Exception):
+    """The attempt brought no answer.
+
+    Attributes:
+        error: what to tell the client if no other backend is tried.
+        retryable: another backend may do better.
+        blame: the backend is at fault, not the request.
+    """
+
+    def __init__(self, error: GatewayError, *, retryable: bool, blame: bool) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.retryable = retryable
+        self.blame = blame
+
+
+def _backend_fault(error: GatewayError) -> AttemptFailed:
+    return AttemptFailed(error, retryable=True, blame=True)
+
+
+class Attempt:
+    """Sends `call` to `backend` once and relays the reply to `outgoing`.
+
+    Attributes:
+        stream: the event stream being relayed, once one has begun.
+        usage: token counts, once the backend told them.
+        last_read: when bytes last came, or when the request was sent.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        backend: Backend,
+        outgoing: Outgoing,
+        draft: Draft,
+        clock: Callable[[], float],
+    ) -> None:
+        self._call = call
+        self._backend = backend
+        self._outgoing = outgoing
+        self._draft = draft
+        self._clock = clock
+        self._connection: Connection | None = None
+        self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._status = 0
+        self._kind = b""
+        self._headers: Headers = []
+        self._body: list[bytes] = []
+        self._body_bytes = 0
+        self._paused = False
+        self.stream: Stream | None = None
+        self.usage: Usage | None = None
+        self.response_id: str | None = None
+        self.last_read = 0.0
+
+    async def run(self, pool: Pool) -> None:
+        """Returns when the whole reply has been relayed.
+
+        Raises:
+            AttemptFailed: it was not.
+        """
+        connection = pool.take()
+        if connection is None:
+            connection = await self._connect(pool)
+        try:
+            await self._exchange(connection, pool)
+        except StaleConnection:
+            self._answered = asyncio.get_running_loop().create_future()
+            try:
+                await self._exchange(await self._connect(pool), pool)
+            except BackendFailed as error:
+                raise _backend_fault(error) from None
+        except BackendFailed as error:
+            raise _backend_fault(error) from None
+
+    async def _connect(self, pool: Pool) -> Connection:
+        try:
+            return await pool.connect()
+        except BackendFailed as error:
+            raise _backend_fault(error) from None
+
+    async def _exchange(self, connection: Connection, pool: Pool) -> None:
+        call = self._call
+        self._connection = connection
+        self.last_read = self._draft.timeline.sent = self._clock()
+        self._draft.timeline.upstream_headers = self._draft.timeline.first_byte = None
+        head = b"%b %b%b HTTP/1.1\r\nhost: %b\r\n%b%b%bcontent-length: %d\r\n\r\n" % (
+            call.method,
+            pool.prefix,
+            call.path,
+            pool.authority,
+            call.headers,
+            self._authorization(),
+            b"accept-encoding: identity\r\nx-request-id: %b\r\n" % self._draft.id.encode(),
+            len(call.body),
+        )
+        connection.send((head, call.body), self)
+        if self._paused:
+            connection.pause_reading()
+        try:
+            await self._answered
+        except BaseException:
+            # Also when the client left or a time limit passed: the backend must stop at once.
+            connection.cancel(self)
+            raise
+        finally:
+            self._connection = None
+
+    def _authorization(self) -> bytes:
+        key = self._backend.api_key
+        return b"authorization: Bearer %b\r\n" % key if key else b""
+
+    def fail(self, failure: AttemptFailed) -> None:
+        """End the attempt from outside (a time limit)."""
+        self._resolve(failure)
+
+    def pause(self) -> None:
+        """The client reads slower than the backend writes."""
+        self._paused = True
+        if self._connection is not None:
+            self._connection.pause_reading()
+
+    def resume(self) -> None:
+        self._paused = False
+        self.last_read = self._clock()
+        if self._connection is not None:
+            self._connection.resume_reading()
+
+    # The reply, as the connection tells it
+
+    def on_head(self, status: int, headers: Headers) -> None:
+        self._draft.timeline.upstream_headers = self._clock()
+        self._status = status
+        self._kind = find(headers, b"content-type")
+        self._headers = to_client(headers)
+        if status == 200 and self._call.stream and self._kind.startswith(b"text/event-stream"):
+            self.stream = Stream(self._call, self._draft)
+
+    def on_data(self, data: bytes) -> None:
+        now = self._clock()
+        self.last_read = now
+        if self._draft.timeline.first_byte is None:
+            self._draft.timeline.first_byte = now
+        if self.stream is not None:
+            self._relay(self.stream, data, now)
+            return
+        self._body.append(data)
+        self._body_bytes += len(data)
+        if self._body_bytes > MAX_REPLY_BYTES:
+            detail = f"reply longer than {MAX_REPLY_BYTES} bytes"
+            self._resolve(_backend_fault(BackendFailed(UNREADABLE, detail=detail)))
+
+    def on_end(self) -> None:
+        self._connection = None
+        if self._answered.done():
+            return
+        if self.stream is not None:
+            self._end_stream(self.stream)
+        elif 200 <= self._status < 300:
+            self._answer_whole()
+        else:
+            self._resolve(self._refusal())
+
+    def on_failure(self, error: BackendFailed) -> None:
+        self._connection = None
+        if not self._answered.done():
+            self._answered.set_exception(error)
+
+    # What comes of it
+
+    def _relay(self, stream: Stream, data: bytes, now: float) -> None:
+        if self._answered.done():
+            return
+        try:
+            out, count = stream.feed(data, now)
+        except ValueError as error:
+            self._resolve(_backend_fault(BackendFailed(UNREADABLE, detail=str(error))))
+            return
+        if stream.usage is not None:
+            self.usage = stream.usage
+        if stream.failed is not None:
+            self._resolve(self._reported(stream.failed))
+            return
+        if count:
+            self._outgoing.open_stream(self._headers)
+            self._outgoing.send(out, count)
+
+    def _end_stream(self, stream: Stream) -> None:
+        if stream.terminal or stream.finished:
+            self.response_id = stream.response_id
+            self._outgoing.open_stream(self._headers)
+            self._outgoing.end_stream()
+            self._resolve(None)
+        else:
+            detail = "stream ended without its last event"
+            self._resolve(_backend_fault(BackendFailed(CUT, detail=detail)))
+
+    def _answer_whole(self) -> None:
+        if self._outgoing.started:
+            detail = "not an event stream, though keep-alives have been sent"
+            self._resolve(_backend_fault(BackendFailed(UNREADABLE, detail=detail)))
+            return
+        body = b"".join(self._body)
+        self.usage = tokens.usage_of(self._call.api, body)
+        if self._call.api is Api.RESPONSES:
+            self.response_id = tokens.response_id_of(body)
+        if self._call.rename is not None:
+            body = rename(body, *self._call.rename)
+        headers = [(b"content-type", self._kind or b"application/json"), *self._headers]
+        self._outgoing.whole(self._status, headers, body)
+        self._resolve(None)
+
+    def _refusal(self) -> AttemptFailed:
+        result = faults.reworded(self._call.api, self._status, b"".join(self._body))
+        blame = result.error.status >= 500
+        return AttemptFailed(result.error, retryable=result.retryable, blame=blame)
+
+    def _reported(self, data: bytes) -> AttemptFailed:
+        """An error the backend reported within its stream."""
+        result = faults.reworded(self._call.api, 200, data)
+        blame = result.error.status >= 500
+        return AttemptFailed(result.error, retryable=result.retryable, blame=blame)
+
+    def _resolve(self, failure: AttemptFailed | None) -> None:
+        if self._answered.done():
+            return
+        if failure is None:
+            self._answered.set_result(None)
+        else:
+            self._answered.set_exception(failure)

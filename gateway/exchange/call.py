@@ -1,0 +1,43 @@
+"""A request as the edge understood it: everything an exchange needs, and nothing of the client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gateway.keys.keyring import Key
+from gateway.records import Api
+from gateway.routing.backend import Backend
+from gateway.routing.table import Arm, Route
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What to send, to whom, and what to mind in the answer.
+
+    Attributes:
+        method, path: as the backend knows them.
+        headers: the client's headers that may cross, as lines of a request head.
+        body: ready to send; the model is named as the backend knows it.
+        arm: where the split, or the client's own choice, put the request.
+        stream: the client asked for an event stream.
+        pinned: the only backend that can answer (it holds an earlier response), if any.
+        rename: (the backend's model name, the client's), where they differ.
+        withhold_usage: the usage frame was asked for by the gateway, not by the client.
+        echo_prompt: the prompt that a completion repeats before it generates.
+    """
+
+    method: bytes
+    path: bytes
+    api: Api
+    headers: bytes
+    body: bytes
+    key: Key
+    route: Route
+    arm: Arm
+    session: int
+    stream: bool
+    forced: bool
+    pinned: Backend | None = None
+    rename: tuple[bytes, bytes] | None = None
+    withhold_usage: bool = False
+    echo_prompt: str | None = None

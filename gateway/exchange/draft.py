@@ -1,0 +1,80 @@
+"""What is known of an exchange so far; it becomes the `Record` when the exchange is over."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+from gateway.records import Api, NoToken, Outcome, Record, Timeline, Usage
+
+_NO_TOKEN = {
+    Outcome.OK: NoToken.EMPTY,
+    Outcome.CLIENT_GONE: NoToken.CLIENT_GONE,
+    Outcome.REJECTED: NoToken.REJECTED,
+    Outcome.BACKEND_ERROR: NoToken.BACKEND_ERROR,
+    Outcome.GATEWAY_ERROR: NoToken.GATEWAY_ERROR,
+    Outcome.TIMEOUT: NoToken.TIMEOUT,
+}
+
+
+@dataclass(slots=True)
+class Draft:
+    """Filled in along the way, by whoever learns a fact first. Fields are those of `Record`."""
+
+    id: str
+    at: float
+    api: Api
+    path: str
+    timeline: Timeline
+    stream: bool = False
+    key: str = ""
+    model: str = "unknown"
+    requested_model: str = ""
+    session: str = ""
+    session_source: str = ""
+    assigned_arm: str = ""
+    arm: str = ""
+    backend: str = ""
+    forced: bool = False
+    tried: list[str] = field(default_factory=list)
+    usage: Usage | None = None
+    # Four bytes a gap: a long answer has tens of thousands of them.
+    gaps: array[float] = field(default_factory=lambda: array("f"))
+    bytes_in: int = 0
+    error: str = ""
+    detail: list[str] = field(default_factory=list)
+    weights: dict[str, float] = field(default_factory=dict)
+    revision: int = 0
+
+    def record(self, status: int, outcome: Outcome, bytes_out: int) -> Record:
+        """The finished record."""
+        waited_in_vain = self.stream and self.timeline.first_token is None
+        return Record(
+            id=self.id,
+            at=self.at,
+            timeline=self.timeline,
+            api=self.api,
+            path=self.path,
+            status=status,
+            outcome=outcome,
+            stream=self.stream,
+            key=self.key,
+            model=self.model,
+            requested_model=self.requested_model,
+            session=self.session,
+            session_source=self.session_source,
+            assigned_arm=self.assigned_arm,
+            arm=self.arm,
+            backend=self.backend,
+            forced=self.forced,
+            tried=tuple(self.tried),
+            no_token=_NO_TOKEN[outcome] if waited_in_vain else None,
+            usage=self.usage,
+            gaps=self.gaps,
+            bytes_in=self.bytes_in,
+            bytes_out=bytes_out,
+            error=self.error,
+            detail="; ".join(self.detail),
+            weights=self.weights,
+            revision=self.revision,
+        )

@@ -1,0 +1,110 @@
+"""The answer on its way to the client: its head, its body, and how it fails.
+
+Whether a failure becomes a status or an event of the stream depends only on whether the head has
+gone out, so that is decided in this one place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from gateway.errors import GatewayError
+from gateway.exchange.reply import Headers, Reply
+from gateway.protocols import faults
+from gateway.records import Api
+
+_JSON = (b"content-type", b"application/json")
+_EVENT_STREAM = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    # nginx and its kin hold a stream back without this.
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Outgoing:
+    """Writes one answer in the dialect of the client's API.
+
+    Args:
+        dialect: whose error shapes and keep-alives to use.
+        headers: those every answer to this request carries; more may be added until it starts.
+    """
+
+    def __init__(
+        self,
+        reply: Reply,
+        dialect: Api,
+        request_id: str,
+        clock: Callable[[], float],
+        headers: Headers,
+    ) -> None:
+        self._reply = reply
+        self._dialect = dialect
+        self._request_id = request_id
+        self._clock = clock
+        self.headers = headers
+        self.status = 0
+        self.bytes_out = 0
+        self.events = 0
+        self.last_write = 0.0
+        self.finished = False
+
+    @property
+    def started(self) -> bool:
+        return self.status != 0
+
+    def whole(self, status: int, headers: Headers, body: bytes) -> None:
+        """Answer in one piece."""
+        self.status = status
+        self._reply.start(status, self.headers + headers, len(body))
+        self._write(body)
+        self._finish()
+
+    def open_stream(self, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        """Send the head of an event stream, unless it has gone out."""
+        if not self.started:
+            self.status = 200
+            self._reply.start(200, [*self.headers, *headers, *_EVENT_STREAM], None)
+
+    def send(self, data: bytes, events: int) -> None:
+        """Send whole events of an open stream."""
+        self.events += events
+        self._write(data)
+
+    def keep_alive(self) -> None:
+        """Say that the answer is still coming, in the form this API's clients count."""
+        self.open_stream()
+        self._write(faults.keepalive(self._dialect))
+
+    def end_stream(self) -> None:
+        self._finish()
+
+    def fail(self, error: GatewayError) -> None:
+        """End with an error: a status, or an event where a stream has begun."""
+        if self.finished:
+            return
+        if not self.started:
+            body = faults.body(self._dialect, error, self._request_id)
+            headers = [_JSON]
+            if error.retry_after is not None:
+                headers.append((b"retry-after", b"%d" % math.ceil(error.retry_after)))
+            self.whole(error.status, headers, body)
+            return
+        self._write(faults.stream_event(self._dialect, error, self._request_id, self.events))
+        self._finish()
+
+    def abandon(self) -> None:
+        """Nobody listens any more."""
+        if not self.finished:
+            self.finished = True
+            self._reply.abort()
+
+    def _write(self, data: bytes) -> None:
+        self.bytes_out += len(data)
+        self.last_write = self._clock()
+        self._reply.write(data)
+
+    def _finish(self) -> None:
+        self.finished = True
+        self._reply.finish()

@@ -1,0 +1,139 @@
+"""A scripted backend: a real socket that answers with the very bytes a test tells it to.
+
+It stands in for engines that misbehave in ways the simulator does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Received:
+    """One request as it arrived."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+    connection: int
+
+
+@dataclass
+class ScriptedBackend:
+    """What a script can do and what it saw.
+
+    Attributes:
+        requests: in order of arrival.
+        connections: how many were accepted.
+        closed: set by each connection that the other side closed, by number.
+    """
+
+    script: Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
+    port: int = 0
+    requests: list[Received] = field(default_factory=list)
+    connections: int = 0
+    open: int = 0
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.open += 1
+        number = self.connections
+        try:
+            while not writer.is_closing():
+                request = await _read(reader, number)
+                self.requests.append(request)
+                await self._follow_script(request, reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.gone.set()
+        finally:
+            self.open -= 1
+            writer.close()
+
+    async def _follow_script(
+        self, request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Run the script until it is through or the other side has left."""
+        script = asyncio.ensure_future(self._run(request, writer))
+        left = asyncio.ensure_future(_left(reader))
+        try:
+            await asyncio.wait({script, left}, return_when=asyncio.FIRST_COMPLETED)
+            if not script.done():
+                raise ConnectionResetError
+            script.result()
+        finally:
+            script.cancel()
+            left.cancel()
+            await asyncio.gather(script, left, return_exceptions=True)
+
+    async def _run(self, request: Received, writer: asyncio.StreamWriter) -> None:
+        await self.script(request, writer)
+        await writer.drain()
+
+
+async def _left(reader: asyncio.StreamReader) -> None:
+    """Returns when the other side closes. Nothing is pipelined, so no bytes are lost."""
+    while not reader.at_eof():
+        await asyncio.sleep(0.005)
+
+
+async def _read(reader: asyncio.StreamReader, number: int) -> Received:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.rstrip("\r\n").split("\r\n")
+    method, target, _ = first.split(" ")
+    headers = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Received(method, target, headers, body, number)
+
+
+@asynccontextmanager
+async def scripted(
+    script: Callable[[Received, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncIterator[ScriptedBackend]:
+    """A scripted backend on a free port of the loopback address."""
+    backend = ScriptedBackend(script)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(backend.serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    backend.port = server.sockets[0].getsockname()[1]
+    try:
+        yield backend
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def reply(
+    body: bytes, *, status: str = "200 OK", headers: str = "content-type: application/json\r\n"
+) -> bytes:
+    """A whole HTTP reply with a content-length."""
+    head = f"HTTP/1.1 {status}\r\n{headers}content-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+SSE_HEAD = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
+    b"transfer-encoding: chunked\r\n\r\n"
+)
+
+
+def chunk(data: bytes) -> bytes:
+    """One HTTP chunk; the empty one ends the body."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
