@@ -1,0 +1,1 @@
+"""Which arm and backend a request goes to: assignment, balance, health, circuits and weights."""

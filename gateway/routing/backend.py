@@ -1,0 +1,69 @@
+"""What is known of one server process while the gateway runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gateway.routing.circuit import Circuit
+from gateway.settings import BackendSettings
+
+
+@dataclass(slots=True, eq=False)
+class Backend:
+    """One server: where it is, whether it may be used, and how much it is doing.
+
+    A new one counts as up, so that the gateway serves at once; `checked` tells whether a probe
+    has confirmed it.
+
+    Attributes:
+        arm, model: names of the arm it belongs to and of that arm's model.
+        api_key: what to send it as `Authorization: Bearer`.
+        outstanding: requests sent to it that are not over.
+        enabled: False once the operator took it out; what runs on it finishes.
+        up: what health probes say.
+        checked: a health probe has been answered, or has failed, at least once.
+        probe_failures: health probes failed in a row.
+    """
+
+    name: str
+    url: str
+    api_key: bytes | None
+    arm: str
+    model: str
+    settings: BackendSettings
+    circuit: Circuit
+    outstanding: int = 0
+    enabled: bool = True
+    up: bool = True
+    checked: bool = False
+    probe_failures: int = 0
+
+    @property
+    def max_concurrency(self) -> int:
+        return self.settings.max_concurrency
+
+    def usable(self) -> bool:
+        """Whether it takes new requests, if it has a free place."""
+        return self.up and self.enabled and (self.circuit.closed or self.circuit.allows())
+
+    def claim(self) -> bool:
+        """Take a place on it; False if it is unusable or full.
+
+        Each claim that succeeds is followed by one `release`, whatever becomes of the request.
+        """
+        if self.outstanding >= self.settings.max_concurrency or not self.usable():
+            return False
+        self.outstanding += 1
+        if not self.circuit.closed:
+            self.circuit.begin()
+        return True
+
+    def release(self) -> None:
+        """Give a place back.
+
+        Raises:
+            ValueError: none was taken. A count that drifts would admit too many for ever after.
+        """
+        if self.outstanding <= 0:
+            raise ValueError(f"backend {self.name} released more often than claimed")
+        self.outstanding -= 1

@@ -1,0 +1,144 @@
+"""Asks every backend, again and again, whether it is healthy."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from gateway.routing.backend import Backend
+
+logger = logging.getLogger(__name__)
+
+
+class Prober:
+    """Probes each backend on its own, so that one that hangs delays the news of no other.
+
+    One success brings a backend up; `failures` in a row take it down. A probe that takes longer
+    than `timeout`, or raises, has failed.
+
+    Args:
+        backends: those in force now; asked anew each round.
+        probe: whether one backend is healthy.
+        changed: called when a backend became usable or ceased to be.
+        interval: seconds between rounds; a backend whose probe is still open sits a round out.
+        timeout: seconds a probe may take.
+    """
+
+    def __init__(
+        self,
+        backends: Callable[[], Iterable[Backend]],
+        probe: Callable[[Backend], Awaitable[bool]],
+        changed: Callable[[Backend], None],
+        *,
+        interval: float = 2.0,
+        timeout: float = 2.0,
+        failures: int = 2,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._backends = backends
+        self._probe = probe
+        self._changed = changed
+        self._interval = interval
+        self._timeout = timeout
+        self._failures = failures
+        self._sleep = sleep
+        self._open: set[Backend] = set()
+
+    async def run(self) -> None:
+        """Probe until cancelled; the probes under way are then cancelled too."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                for backend in self._backends():
+                    if backend not in self._open:
+                        self._open.add(backend)
+                        group.create_task(self._check(backend))
+                await self._sleep(self._interval)
+
+    async def _check(self, backend: Backend) -> None:
+        try:
+            healthy = await self._ask(backend)
+        finally:
+            self._open.discard(backend)
+        before = backend.usable()
+        self._note(backend, healthy)
+        if backend.usable() is not before:
+            self._changed(backend)
+
+    async def _ask(self, backend: Backend) -> bool:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._probe(backend)
+        except TimeoutError:
+            return False
+        except Exception:
+            # Whatever goes wrong in one probe, the others must go on.
+            logger.exception("the health probe of backend %s failed", backend.name)
+            return False
+
+    def _note(self, backend: Backend, healthy: bool) -> None:
+        backend.checked = True
+        if healthy:
+            backend.probe_failures = 0
+            backend.circuit.probed()
+            up = True
+        else:
+            backend.probe_failures += 1
+            up = backend.up and backend.probe_failures < self._failures
+        if up is not backend.up:
+            logger.warning("backend %s is %s", backend.name, "up" if up else "down")
+        backend.up = up
+
+
+class HttpProbe:
+    """A probe: `GET /health` of the backend, healthy if the answer is 200 (vLLM says 503 when its
+    engine is dead).
+
+    The body is not read and the connection not kept: that a backend still accepts connections is
+    part of the question.
+
+    Args:
+        timeout: seconds for each step of a probe.
+        transport: for tests; the network by default.
+    """
+
+    def __init__(
+        self, timeout: float = 2.0, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._client = httpx.AsyncClient(
+            timeout=timeout,
+            trust_env=False,
+            # httpx admits 100 connections by default; the hundred-and-first backend would be down.
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+            transport=transport,
+        )
+
+    async def __call__(self, backend: Backend) -> bool:
+        headers = {}
+        if backend.api_key is not None:
+            headers["authorization"] = f"Bearer {backend.api_key.decode()}"
+        try:
+            async with self._client.stream(
+                "GET", f"{backend.url}/health", headers=headers
+            ) as response:
+                return response.status_code == httpx.codes.OK
+        except (httpx.HTTPError, httpx.InvalidURL):
+            return False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
