@@ -1,5 +1,6 @@
 """The settings: one tree, read once, refused as a whole with every fault listed."""
 
+from gateway.settings.loading import load
 from gateway.settings.tree import (
     AdminSettings,
     AdmissionSettings,
@@ -30,4 +31,5 @@ __all__ = [
     "ServerSettings",
     "Settings",
     "Timeouts",
+    "load",
 ]

@@ -6,11 +6,12 @@ Checks that concern one value stand here; those that compare values are in `cros
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from gateway.settings.types import (
+    FAULT,
     BackendUrl,
     Count,
     CountOrZero,
@@ -32,22 +33,28 @@ from gateway.settings.types import (
     ValkeyUrl,
     Weight,
     Workers,
-    fault,
 )
 
 RelayedApi = Literal["chat", "completions", "messages", "responses", "embeddings"]
+RELAYED_APIS: tuple[str, ...] = get_args(RelayedApi)
 
 
-def _auto_or_list(value: object) -> object:
-    if value != "auto" and not isinstance(value, list):
-        raise fault("must be auto, or a list of chat, completions, messages, responses, embeddings")
-    return value
+LIST_TAG = "<list>"
+"""Stands in a fault's path where a field takes a word or a list."""
 
 
-def _any_none_or_list(value: object) -> object:
-    if value not in ("any", "none") and not isinstance(value, list):
-        raise fault("must be any, none, or a list of arms")
-    return value
+def _word_or_list(*words: str, otherwise: str) -> Discriminator:
+    def tag(value: object) -> str | None:
+        if isinstance(value, list):
+            return LIST_TAG
+        return "<word>" if value in words else None
+
+    return Discriminator(
+        tag,
+        custom_error_type=FAULT,
+        custom_error_message="{sentence}",
+        custom_error_context={"sentence": otherwise},
+    )
 
 
 class Section(BaseModel):
@@ -59,7 +66,12 @@ class Section(BaseModel):
     @classmethod
     def _null_is_default(cls, data: Any) -> Any:
         if isinstance(data, dict):
-            return {key: value for key, value in data.items() if value is not None}
+            known = cls.model_fields
+            return {
+                name: value
+                for name, value in data.items()
+                if value is not None or name not in known
+            }
         return data
 
 
@@ -130,8 +142,9 @@ class BackendSettings(Section):
     api_key: Secret | None = None
     engine: EngineSettings | None = None
     apis: Annotated[
-        Literal["auto"] | Annotated[list[RelayedApi], Field(min_length=1), NoRepeats],
-        BeforeValidator(_auto_or_list),
+        Annotated[Literal["auto"], Tag("<word>")]
+        | Annotated[list[RelayedApi], Field(min_length=1), NoRepeats, Tag(LIST_TAG)],
+        _word_or_list("auto", otherwise=f"must be auto, or a list of {', '.join(RELAYED_APIS)}"),
     ] = "auto"
     max_concurrency: Count = 256
 
@@ -151,8 +164,9 @@ class KeySettings(Section):
     tokens_per_minute: Count | None = None
     max_concurrency: Count | None = None
     arms: Annotated[
-        Literal["any", "none"] | Annotated[list[Name], Field(min_length=1), NoRepeats],
-        BeforeValidator(_any_none_or_list),
+        Annotated[Literal["any", "none"], Tag("<word>")]
+        | Annotated[list[Name], Field(min_length=1), NoRepeats, Tag(LIST_TAG)],
+        _word_or_list("any", "none", otherwise="must be any, none, or a list of arms"),
     ] = "any"
     cache_salt: bool = False
     expose_arm: bool = True

@@ -6,10 +6,17 @@ A refusal never repeats the value: it may be a secret that was put in the wrong 
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import (
+    AfterValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 
 FAULT = "fault"
@@ -34,10 +41,18 @@ def fault(sentence: str) -> PydanticCustomError:
     return PydanticCustomError(FAULT, "{sentence}", {"sentence": sentence})
 
 
-def _no_bool(value: object) -> object:
-    if isinstance(value, bool):
-        raise fault("must be a number, not true or false")
-    return value
+def _number(sentence: str) -> WrapValidator:
+    """Refuses with one sentence that tells the whole range, whatever was wrong."""
+
+    def check(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        if isinstance(value, bool):
+            raise fault(sentence)
+        try:
+            return handler(value)
+        except ValidationError:
+            raise fault(sentence) from None
+
+    return WrapValidator(check)
 
 
 def _name(value: str) -> str:
@@ -175,15 +190,17 @@ Sha256 = Annotated[str, AfterValidator(_sha256)]
 DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
 ValkeyUrl = Annotated[str, AfterValidator(_valkey_url)]
 
-_Int = Annotated[int, BeforeValidator(_no_bool)]
-_Float = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
-Count = Annotated[_Int, Field(ge=1)]
-CountOrZero = Annotated[_Int, Field(ge=0)]
-Port = Annotated[_Int, Field(ge=0, le=65535)]
-Workers = Annotated[_Int, Field(ge=1), AfterValidator(_workers)]
-Positive = Annotated[_Float, Field(gt=0)]
-PositiveOrZero = Annotated[_Float, Field(ge=0)]
-Share = Annotated[_Float, Field(gt=0, le=1)]
-Percent = Annotated[_Float, Field(gt=0, le=100)]
-Weight = Annotated[_Float, Field(ge=0, le=1_000_000)]
+Count = Annotated[int, Field(ge=1), _number("must be a whole number, at least 1")]
+CountOrZero = Annotated[int, Field(ge=0), _number("must be a whole number, at least 0")]
+Port = Annotated[
+    int, Field(ge=0, le=65535), _number("must be a port, from 1 to 65535, or 0 for any free one")
+]
+Workers = Annotated[Count, AfterValidator(_workers)]
+
+_Float = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[_Float, Field(gt=0), _number("must be a number above 0")]
+PositiveOrZero = Annotated[_Float, Field(ge=0), _number("must be a number, at least 0")]
+Share = Annotated[_Float, Field(gt=0, le=1), _number("must be a number above 0 and at most 1")]
+Percent = Annotated[_Float, Field(gt=0, le=100), _number("must be above 0 and at most 100 percent")]
+Weight = Annotated[_Float, Field(ge=0, le=1_000_000), _number("must be a number from 0 to 1000000")]
 NoRepeats = AfterValidator(_no_repeats)

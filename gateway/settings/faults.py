@@ -1,0 +1,156 @@
+"""Faults of a configuration: where, what is wrong, and what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import isclass
+from typing import Any, get_args, get_origin
+
+from pydantic import ValidationError
+
+from gateway.settings.tree import LIST_TAG, Section, Settings
+from gateway.settings.types import FAULT
+
+Path = tuple[str | int, ...]
+
+_HARMLESS = re.compile(r"[a-z_]{1,40}|.{1,20}")
+
+_AFTER_ALL = 2**31
+
+_SENTENCES = {
+    "string_type": "must be text: put it in quotes if it looks like a number or like yes and no",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "dict_type": "must be a mapping, NAME: value",
+    "model_type": "must be a mapping, NAME: value",
+    "list_type": "must be a list, such as [a, b]",
+    "too_short": "is empty: name at least one",
+    "string_too_short": "is empty: give a value, or leave the line out",
+}
+
+_MISSING = {
+    "arms": "is missing: name the engine configurations that serve the model, each with its weight",
+    "backends": "is missing: a list of names that are defined under backends",
+    "name": "is missing: a name tells keys apart in logs and metrics",
+    "url": "is missing: where the server listens, such as http://127.0.0.1:8001",
+    "weight": "is missing: the arm's part of the traffic, such as 50",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault. `path` is where: names of settings and positions in lists."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        return f"{dotted(self.path)}: {self.text}"
+
+
+def dotted(path: Path) -> str:
+    """`("keys", 0, "name")` as `keys[0].name`; what cannot be a name is cut and escaped."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{_shown(part)}" for part in path)
+    return "".join(parts).removeprefix(".")
+
+
+def _shown(name: str) -> str:
+    text = name if name.isprintable() else ascii(name)[1:-1]
+    return text if len(text) <= 128 else text[:128] + "…"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for a sentence: at most ten of them."""
+    shown = [_shown(name) for name in names]
+    more = f" and {len(shown) - 10} more" if len(shown) > 10 else ""
+    return (", ".join(shown[:10]) or "none") + more
+
+
+def masked(name: str) -> str:
+    """A mapping key nobody expected, cut short if it could be a secret put in the wrong place."""
+    return name if _HARMLESS.fullmatch(name) else name[:6] + "…"
+
+
+def in_file_order(faults: Iterable[Fault], data: Mapping[str, Any]) -> list[Fault]:
+    """The first fault of each path, in the order in which the paths stand in the data.
+
+    What follows from a first fault at the same place would only repeat it.
+    """
+    first: dict[Path, Fault] = {}
+    for fault in faults:
+        first.setdefault(fault.path, fault)
+    return sorted(first.values(), key=lambda fault: _position(fault.path, data))
+
+
+def _position(path: Path, data: Any) -> list[int]:
+    places: list[int] = []
+    for part in path:
+        if isinstance(data, dict) and part in data:
+            places.append(list(data).index(str(part)))
+            data = data[part]
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            places.append(part)
+            data = data[part]
+        else:  # what is missing, or unknown, comes after what is there
+            return [*places, _AFTER_ALL]
+    return places
+
+
+def of_validation(error: ValidationError) -> Iterator[Fault]:
+    """The faults pydantic found, in our words. Values are never repeated."""
+    for one in error.errors(include_input=False, include_url=False):
+        kind = one["type"]
+        path = tuple(part for part in one["loc"] if part != LIST_TAG)
+        if kind == "extra_forbidden":
+            yield _unknown_key(path)
+            continue
+        if path[-1:] == ("[key]",):
+            path = path[:-1]
+        yield Fault(path, _sentence(kind, path, one.get("ctx", {}), one["msg"]))
+
+
+def _sentence(kind: str, path: Path, context: dict[str, Any], message: str) -> str:
+    if kind == FAULT:
+        return str(context["sentence"])
+    if kind == "missing":
+        return _MISSING.get(str(path[-1]), "is missing")
+    if kind == "literal_error":
+        return f"must be one of {context['expected']}".replace("'", "")
+    return _SENTENCES.get(kind, message[:1].lower() + message[1:])
+
+
+def _unknown_key(path: Path) -> Fault:
+    name = str(path[-1])
+    allowed = list(_section_at(path[:-1]).model_fields)
+    near = get_close_matches(name, allowed, n=1)
+    hint = f", did you mean {near[0]}?" if near else "."
+    return Fault(
+        (*path[:-1], masked(name)), f"unknown key{hint} Allowed here: {', '.join(allowed)}"
+    )
+
+
+def _section_at(path: Path) -> type[Section]:
+    """The section that stands at a path, which pydantic has walked before."""
+    section: type[Section] = Settings
+    parts = iter(path)
+    for part in parts:
+        annotation = section.model_fields[str(part)].annotation
+        section = _section_in(annotation)
+        if get_origin(annotation) in (dict, list):
+            next(parts, None)  # the name or position, which has no field of its own
+    return section
+
+
+def _section_in(annotation: Any) -> type[Section]:
+    if isclass(annotation) and issubclass(annotation, Section):
+        return annotation
+    return next(_section_in(part) for part in get_args(annotation) if _holds_section(part))
+
+
+def _holds_section(annotation: Any) -> bool:
+    if isclass(annotation) and issubclass(annotation, Section):
+        return True
+    return any(_holds_section(part) for part in get_args(annotation))

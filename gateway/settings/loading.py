@@ -1,0 +1,55 @@
+"""`load`: from a file and the environment to settings, or to the list of all faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path as FilePath
+
+from pydantic import ValidationError
+
+from gateway.errors import ConfigError
+from gateway.settings import crosschecks, environment, source
+from gateway.settings.faults import Fault, Path, in_file_order, of_validation
+from gateway.settings.substitute import Substitution
+from gateway.settings.tree import Settings
+
+
+def load(path: FilePath, env: Mapping[str, str]) -> Settings:
+    """The settings a file and the environment give together; the environment wins.
+
+    Raises:
+        ConfigError: with every fault, each as `path: what is wrong, and what is allowed`. No
+            fault repeats a value.
+    """
+    data, faults = source.read(_content(path), path.name)
+    substitution = Substitution(env, path.parent)
+    data = substitution.apply(data)
+    data, misset = environment.overlay(data, env)
+    faults += substitution.faults + misset
+    settings = None
+    try:
+        settings = Settings.model_validate(data)
+    except ValidationError as error:
+        faults += of_validation(error)
+    faults += crosschecks.faults(data)
+    faults = in_file_order(_naming_variables(faults, environment.paths(env)), data)
+    if settings is None or faults:
+        raise ConfigError([str(fault) for fault in faults])
+    return settings
+
+
+def _content(path: FilePath) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ConfigError([f"{path}: no such file; gateway init writes one"]) from None
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+
+
+def _naming_variables(faults: Iterable[Fault], variables: Mapping[Path, str]) -> Iterator[Fault]:
+    """Says of a fault in the environment which variable it is in."""
+    for fault in faults:
+        variable = variables.get(fault.path)
+        known = variable is None or variable in fault.text
+        yield fault if known else Fault(fault.path, f"{fault.text} (set by {variable})")

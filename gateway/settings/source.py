@@ -1,0 +1,106 @@
+"""From the bytes of a configuration file to plain data, with every fault of the text itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from gateway.errors import ConfigError
+from gateway.settings.faults import Fault, Path, masked
+
+_MERGE = "tag:yaml.org,2002:merge"
+_UNWANTED_TAGS = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without dates: 2024-01-01 stays the text it is in every other format."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.yaml_implicit_resolvers = {
+            first: [(tag, form) for tag, form in rules if tag not in _UNWANTED_TAGS]
+            for first, rules in self.yaml_implicit_resolvers.items()
+        }
+
+
+def read(content: bytes, label: str) -> tuple[dict[str, Any], list[Fault]]:
+    """The mapping a file holds, and the faults that leave the rest of it readable.
+
+    Args:
+        label: what to call the file in a fault.
+
+    Raises:
+        ConfigError: the text cannot be read as one mapping.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{label}: is not UTF-8 text (byte {error.start})"]) from None
+    if text.lstrip().startswith("{"):
+        # JSON may be indented with tabs, which YAML refuses; inside strings JSON has none.
+        text = text.replace("\t", " ")
+    try:
+        return _parse(text, label)
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError([_syntax(error, label)]) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigError([f"{label}: line {line} holds a character YAML does not allow"]) from None
+    except RecursionError:
+        raise ConfigError([f"{label}: is nested too deeply"]) from None
+    except ValueError:
+        raise ConfigError([f"{label}: holds a number that cannot be read"]) from None
+
+
+def _parse(text: str, label: str) -> tuple[dict[str, Any], list[Fault]]:
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return {}, []
+        if not isinstance(node, yaml.MappingNode):
+            raise ConfigError([f"{label}: must be a mapping with models, backends and keys"])
+        faults = list(_repeats(node, (), set(), label))
+        data: dict[str, Any] = loader.construct_document(node)
+        return data, faults
+    finally:
+        loader.dispose()
+
+
+def _repeats(node: yaml.Node, path: Path, above: set[int], label: str) -> Iterator[Fault]:
+    """Keys given twice in a mapping, of which YAML would silently keep the last."""
+    if id(node) in above:
+        raise ConfigError([f"{label}: an anchor contains itself, at line {_line(node)}"])
+    above = above | {id(node)}
+    if isinstance(node, yaml.SequenceNode):
+        for place, item in enumerate(node.value):
+            yield from _repeats(item, (*path, place), above, label)
+    if not isinstance(node, yaml.MappingNode):
+        return
+    lines: dict[str, int] = {}
+    for key, value in node.value:
+        name = str(key.value) if isinstance(key, yaml.ScalarNode) else "?"
+        if key.tag != _MERGE and name in lines:
+            yield Fault(
+                (*path, masked(name)),
+                f"is given twice, in lines {lines[name]} and {_line(key)}: keep one",
+            )
+        lines.setdefault(name, _line(key))
+        yield from _repeats(value, (*path, name), above, label)
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _syntax(error: yaml.MarkedYAMLError, label: str) -> str:
+    """Where and what, without the line's text, which may hold a secret."""
+    mark = error.problem_mark or error.context_mark
+    where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the text"
+    problem = re.sub(r"'[^']{3,}'", "…", error.problem or "cannot be read")
+    if "\\t" in problem:
+        problem = "a tab, where YAML wants spaces"
+    return f"{label}: {where}: {problem}"

@@ -1,0 +1,81 @@
+"""`${NAME}` and `${file:/path}` inside the strings of a configuration; `$${` stands for `${`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from gateway.settings.faults import Fault, Path
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?P<what>[^{}]*)\}|\$\{")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Substitution:
+    """Replaces references in a tree of plain data and gathers what is wrong in `faults`.
+
+    Args:
+        env: the environment variables.
+        directory: where relative file paths start: the configuration's own directory.
+    """
+
+    def __init__(self, env: Mapping[str, str], directory: FilePath) -> None:
+        self._env = env
+        self._directory = directory
+        self.faults: list[Fault] = []
+
+    def apply(self, data: Any, path: Path = ()) -> Any:
+        """The data with references replaced and every name in it text."""
+        if isinstance(data, str):
+            return self._text(data, path)
+        if isinstance(data, list):
+            return [self.apply(item, (*path, place)) for place, item in enumerate(data)]
+        if isinstance(data, dict):
+            return {
+                self._name(name, path): self.apply(value, (*path, str(name)))
+                for name, value in data.items()
+            }
+        return data
+
+    def _name(self, name: Any, path: Path) -> str:
+        if not isinstance(name, str):
+            self.faults.append(
+                Fault(
+                    (*path, str(name)),
+                    "YAML does not read this name as text: put it in quotes",
+                )
+            )
+        return str(name)
+
+    def _text(self, text: str, path: Path) -> str:
+        def replace(match: re.Match[str]) -> str:
+            if match.group() == "$${":
+                return "${"
+            value = self._value(match.group("what"))
+            if isinstance(value, Fault):
+                self.faults.append(Fault(path, value.text))
+                return ""
+            return value
+
+        return _REFERENCE.sub(replace, text)
+
+    def _value(self, what: str | None) -> str | Fault:
+        if what is not None and what.startswith("file:"):
+            return self._file(what.removeprefix("file:"))
+        if what is None or not _VARIABLE.fullmatch(what):
+            return Fault((), "a reference is ${NAME} or ${file:/path}; write $${ for a plain ${")
+        if what not in self._env:
+            return Fault((), f"the environment variable {what} is not set")
+        return self._env[what]
+
+    def _file(self, name: str) -> str | Fault:
+        try:
+            text = (self._directory / name).read_text(encoding="utf-8")
+        except OSError as error:
+            return Fault((), f"cannot read the file {name}: {error.strerror}")
+        except ValueError:
+            return Fault((), f"the file {name} is not UTF-8 text")
+        # Secrets are files of one line, and most editors end a line.
+        return text.rstrip("\r\n")
