@@ -1,0 +1,114 @@
+"""Errors in the shape of each client API, whole, within a stream, and as backends word them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gateway.errors import BadRequest, GatewayError, NoBackend, Overloaded, RateLimited
+from gateway.protocols.reword import Reworded, reworded
+from gateway.records import Api
+
+__all__ = ["Reworded", "body", "keepalive", "reworded", "stream_event"]
+
+_DONE = b"data: [DONE]\n\n"
+
+
+def body(api: Api, error: GatewayError, request_id: str) -> bytes:
+    """The JSON body of an error reply, as clients of `api` expect it."""
+    if api is Api.MESSAGES:
+        return msgspec.json.encode(_anthropic(error, request_id))
+    return msgspec.json.encode({"error": _openai(error)})
+
+
+def stream_event(
+    api: Api,
+    error: GatewayError,
+    request_id: str,
+    sequence: int,
+    *,
+    response_id: str | None = None,
+    model: str = "",
+) -> bytes:
+    """The events that end a stream which has begun but cannot be completed.
+
+    Args:
+        sequence: for Responses, the `sequence_number` that comes next.
+        response_id, model: for Responses, what the stream called itself and its model.
+    """
+    if api is Api.MESSAGES:
+        data = msgspec.json.encode(_anthropic(error, request_id))
+        return b"event: error\ndata: " + data + b"\n\n"
+    if api is Api.RESPONSES:
+        failed = {
+            "type": "response.failed",
+            "sequence_number": sequence,
+            "response": _failed(error, response_id or f"resp_{request_id}", model),
+        }
+        return b"event: response.failed\ndata: " + msgspec.json.encode(failed) + b"\n\n"
+    return b"data: " + body(api, error, request_id) + b"\n\n" + _DONE
+
+
+def keepalive(api: Api, *, begun: bool = True) -> bytes:
+    """A sign of life between events that every client of `api` lets pass.
+
+    Args:
+        begun: for Responses, whether an event has been sent. The official SDK's accumulator
+            wants `response.created` first, so before it there can only be a comment, which
+            Codex does not count; after it, an event that Codex does count.
+    """
+    if api is Api.MESSAGES:
+        return b'event: ping\ndata: {"type": "ping"}\n\n'
+    if api is Api.RESPONSES and begun:
+        return b'data: {"type":"ping"}\n\n'
+    return b": keep-alive\n\n"
+
+
+def _openai(error: GatewayError) -> dict[str, Any]:
+    return {
+        "message": error.message,
+        "type": error.openai_type,
+        "param": error.param,
+        "code": error.code,
+    }
+
+
+def _anthropic(error: GatewayError, request_id: str) -> dict[str, Any]:
+    return {
+        "type": "error",
+        "error": {"type": error.anthropic_type, "message": error.message},
+        "request_id": request_id,
+    }
+
+
+def _failed(error: GatewayError, response_id: str, model: str) -> dict[str, Any]:
+    return {
+        "id": response_id,
+        "object": "response",
+        "created_at": 0,
+        "status": "failed",
+        "error": {"code": _response_code(error), "message": error.message},
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "model": model,
+        "output": [],
+        "parallel_tool_calls": True,
+        "temperature": None,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": None,
+        "usage": None,
+    }
+
+
+def _response_code(error: GatewayError) -> str:
+    """The code of `response.error`; clients choose by it whether to try again."""
+    if isinstance(error, RateLimited):
+        return "rate_limit_exceeded"
+    if isinstance(error, Overloaded | NoBackend):
+        return "server_is_overloaded"
+    if error.code == "context_length_exceeded":
+        return error.code
+    return "invalid_prompt" if isinstance(error, BadRequest) else "server_error"

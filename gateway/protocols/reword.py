@@ -1,0 +1,187 @@
+"""A backend's error, in whatever shape it came, as what the client should be told.
+
+Shapes met: OpenAI's, vLLM's `{"error": "Unauthorized"}`, the flat object of vLLM before 0.10,
+FastAPI's `{"detail": …}`, validation dumps, Anthropic's, `response.failed`, plain text and HTML.
+A fault of the request keeps its message. A fault of the server is told in the gateway's words:
+the original may name hosts, paths or upstream models, and goes to the access log.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gateway.errors import (
+    BackendFailed,
+    BackendTimeout,
+    BadRequest,
+    GatewayError,
+    NotFound,
+    Overloaded,
+    TooLarge,
+)
+from gateway.records import Api
+
+_MAX_MESSAGE = 2000
+_MAX_DETAIL = 500
+
+_FAILED = "The model's server failed to answer; send the request again."
+_BUSY = "The model's server is at its limit; send the request again in a moment."
+_SLOW = "The model's server took too long to answer; send the request again."
+_CREDENTIALS = "The gateway's own access to the model's server was refused; tell the operator."
+_UNKNOWN_MODEL = "The model's server does not know the model it should serve; tell the operator."
+_NO_ROUTE = "The server of this model does not offer this API; use another one, like {other}."
+_REFUSED = "The model's server refused the request without giving a reason (HTTP {status})."
+
+_CONTEXT = re.compile(
+    r"maximum context length|maximum model length|context (?:window|length) exceeded"
+    r"|prompt is too long|longer than the (?:maximum )?model|max_model_len",
+    re.IGNORECASE,
+)
+_FAULT_PLACE = re.compile(r"'loc': \((.*?)\)")
+_FAULT_TEXT = re.compile(r"'msg': (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")")
+
+
+@dataclass(frozen=True, slots=True)
+class Reworded:
+    """What the client should be told, and whether another backend may do better."""
+
+    error: GatewayError
+    retryable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a backend's error body says, as far as it is understood."""
+
+    message: str = ""
+    kind: str = ""
+    code: int | str | None = None
+    param: str | None = None
+
+
+def reworded(api: Api, status: int, body: bytes) -> Reworded:
+    """Judge an error that a backend answered with.
+
+    Args:
+        status: the reply's status, or a 2xx for an error event within a stream, whose own code
+            then counts.
+        body: the reply's body, or the event's data.
+    """
+    said = _said(body)
+    if status < 300:
+        status = _status_within(said)
+    detail = f"HTTP {status}: {body[:_MAX_DETAIL].decode('utf-8', 'replace')}"
+    if status in (401, 403, 407):
+        return Reworded(BackendFailed(_CREDENTIALS, detail=detail), retryable=True)
+    if status == 429 or status == 503 or status == 529:
+        return Reworded(Overloaded(_BUSY, detail=detail, retry_after=1), retryable=True)
+    if status in (408, 504):
+        return Reworded(BackendTimeout(_SLOW, detail=detail), retryable=True)
+    if status in (404, 405, 501):
+        return _not_there(api, status, said, detail)
+    if 400 <= status < 499:
+        return Reworded(_request_at_fault(status, said, detail), retryable=False)
+    return Reworded(BackendFailed(_FAILED, detail=detail), retryable=True)
+
+
+def _not_there(api: Api, status: int, said: _Said, detail: str) -> Reworded:
+    """404 and its relatives mean three things: no such route, no such model, or no such thing."""
+    if said.message in ("", "Not Found", "Method Not Allowed"):
+        other = "/v1/chat/completions" if api is not Api.CHAT else "/v1/completions"
+        return Reworded(
+            NotFound(_NO_ROUTE.format(other=other), code="unsupported_api", detail=detail),
+            retryable=True,
+        )
+    if status == 404 and said.message.startswith("The model "):
+        return Reworded(BackendFailed(_UNKNOWN_MODEL, detail=detail), retryable=True)
+    kind = NotFound if status == 404 else BadRequest
+    return Reworded(kind(said.message, param=said.param, detail=detail), retryable=False)
+
+
+def _request_at_fault(status: int, said: _Said, detail: str) -> GatewayError:
+    message = said.message or _REFUSED.format(status=status)
+    if status == 413:
+        return TooLarge(message, param=said.param, detail=detail)
+    code = "context_length_exceeded" if _CONTEXT.search(message) else None
+    if code is None and isinstance(said.code, str) and said.code:
+        code = said.code
+    return BadRequest(message, param=said.param, code=code, detail=detail)
+
+
+def _status_within(said: _Said) -> int:
+    """The status that an error event stands for; vLLM gives it as the event's code."""
+    if isinstance(said.code, int) and 400 <= said.code <= 599:
+        return said.code
+    kind = said.kind.lower()
+    if "badrequest" in kind or "invalid_request" in kind or said.code == "invalid_prompt":
+        return 400
+    if "overloaded" in kind or "rate_limit" in kind:
+        return 503
+    return 500
+
+
+def _said(body: bytes) -> _Said:
+    try:
+        reply = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return _Said()
+    if not isinstance(reply, dict):
+        return _Said()
+    if isinstance(reply.get("response"), dict):
+        reply = reply["response"]
+    if "detail" in reply:
+        return _from_detail(reply["detail"])
+    error = reply.get("error")
+    if error is None:
+        error = reply
+    return _from_error(error) if isinstance(error, dict) else _Said(_text(error))
+
+
+def _from_error(error: dict[str, Any]) -> _Said:
+    message, param = _text(error.get("message")), _text(error.get("param")) or None
+    place = _FAULT_PLACE.search(message)
+    text = _FAULT_TEXT.search(message)
+    if place is not None and text is not None:
+        # A validation dump repeats the whole request; the place and the reason are enough.
+        parts = [part.strip().strip("'") for part in place[1].split(",")]
+        param = _path(parts) or param
+        message = f"{param}: {text[1] or text[2]}" if param else text[1] or text[2]
+    code = error.get("code")
+    return _Said(
+        message=message[:_MAX_MESSAGE],
+        kind=_text(error.get("type")),
+        code=code if isinstance(code, int | str) else None,
+        param=param,
+    )
+
+
+def _from_detail(detail: Any) -> _Said:
+    """FastAPI's own form: a sentence, or a list of faults, of which the first is told."""
+    first = detail[0] if isinstance(detail, list) and detail else detail
+    if not isinstance(first, dict):
+        return _Said(_text(first)[:_MAX_MESSAGE])
+    place = first.get("loc")
+    param = _path([str(part) for part in place]) if isinstance(place, list) else ""
+    message = _text(first.get("msg"))
+    if param:
+        message = f"{param}: {message}"
+    return _Said(message[:_MAX_MESSAGE], param=param or None)
+
+
+def _path(parts: list[str]) -> str:
+    """`body, messages, 0, role` as `messages[0].role`."""
+    path = ""
+    for part in parts[1:] if parts[:1] == ["body"] else parts:
+        if part.isdigit():
+            path += f"[{part}]"
+        elif part:
+            path += f".{part}" if path else part
+    return path
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
