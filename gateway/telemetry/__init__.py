@@ -1,0 +1,1 @@
+"""What is recorded of each exchange: metrics, the access log, and the recent requests."""

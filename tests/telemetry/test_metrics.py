@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+from array import array
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+
+from gateway.records import Api, NoToken, Outcome, Record, Usage
+from gateway.telemetry.metrics import Metrics
+
+Read = Callable[..., float | None]
+Scrape = Callable[[Metrics], Awaitable[Read]]
+Streamed = Callable[..., Record]
+
+SERVED = {"model": "llama", "arm": "chunk-512", "backend": "vllm-a"}
+FAILED = {"first_byte": None, "first_token": None, "last_token": None}
+
+
+async def test_each_latency_from_its_mark_to_its_mark(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed())
+    read = await scrape(metrics)
+    chat = {**SERVED, "api": "chat"}
+    for name, labels, seconds in (
+        ("gateway_time_to_first_token_seconds", chat, 0.325),
+        ("gateway_upstream_time_to_first_token_seconds", chat, 0.300),
+        ("gateway_time_to_first_byte_seconds", SERVED, 0.040),
+        ("gateway_request_duration_seconds", {**chat, "stream": "true"}, 0.400),
+        ("gateway_queue_seconds", {"model": "llama", "arm": "chunk-512"}, 0.020),
+        ("gateway_overhead_seconds", {"model": "llama"}, 0.005),
+        (
+            "gateway_time_to_first_token_by_prompt_seconds",
+            {"model": "llama", "arm": "chunk-512", "prompt_tokens": "512-2k"},
+            0.325,
+        ),
+    ):
+        assert read(f"{name}_count", **labels) == 1, name
+        assert read(f"{name}_sum", **labels) == pytest.approx(seconds), name
+
+
+async def test_a_latency_counts_from_its_bucket_on(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed())
+    read = await scrape(metrics)
+    bucket = "gateway_time_to_first_token_seconds_bucket"
+    labels = {**SERVED, "api": "chat"}
+    assert [read(bucket, **labels, le=le) for le in ("0.286", "0.329", "600.0", "+Inf")] == [
+        0,
+        1,
+        1,
+        1,
+    ]
+
+
+async def test_gaps_make_the_inter_token_latency(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed(gaps=array("f", [0.020, 0.030, 0.250])))
+    metrics.observe(streamed(gaps=()))
+    read = await scrape(metrics)
+    name = "gateway_inter_token_latency_seconds"
+    assert read(f"{name}_count", **SERVED) == 3
+    assert read(f"{name}_sum", **SERVED) == pytest.approx(0.3)
+    assert read(f"{name}_bucket", **SERVED, le="0.0306") == 2
+
+
+async def test_ttft_is_not_the_total_duration(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    """litellm#25598: on /v1/messages the published time to first token was the total."""
+    metrics.observe(streamed(api=Api.MESSAGES, marks={"last_token": 109.0, "done": 110.0}))
+    read = await scrape(metrics)
+    labels = {**SERVED, "api": "messages"}
+    assert read("gateway_time_to_first_token_seconds_sum", **labels) == pytest.approx(0.325)
+    duration = read("gateway_request_duration_seconds_sum", **labels, stream="true")
+    assert duration == pytest.approx(10)
+
+
+async def test_ttft_is_not_taken_from_the_last_chunk(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    """aibrix#2477."""
+    metrics.observe(streamed(marks={"first_token": 100.2, "last_token": 105.0}))
+    read = await scrape(metrics)
+    ttft = read("gateway_time_to_first_token_seconds_sum", **SERVED, api="chat")
+    assert ttft == pytest.approx(0.190)
+
+
+async def test_an_unstreamed_reply_has_a_duration_and_no_ttft(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed(stream=False, gaps=(), marks={"first_token": None}))
+    read = await scrape(metrics)
+    labels = {**SERVED, "api": "chat"}
+    assert read("gateway_request_duration_seconds_count", **labels, stream="false") == 1
+    assert read("gateway_request_duration_seconds_count", **labels, stream="true") is None
+    assert read("gateway_time_to_first_token_seconds_count", **labels) is None
+    assert read("gateway_time_to_first_byte_seconds_count", **SERVED) is None
+    assert read("gateway_slo_total", model="llama", arm="chunk-512", result="met") is None
+    assert read("gateway_queue_seconds_count", model="llama", arm="chunk-512") == 1
+    assert read("gateway_completion_tokens_total", **SERVED) == 40
+
+
+@pytest.mark.parametrize(
+    ("tokens", "label"),
+    [
+        (1, "<512"),
+        (511, "<512"),
+        (512, "512-2k"),
+        (2047, "512-2k"),
+        (2048, "2k-8k"),
+        (8192, "8k-32k"),
+        (32768, "8k-32k"),
+        (32769, ">32k"),
+    ],
+)
+async def test_ttft_by_prompt_length(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape, tokens: int, label: str
+) -> None:
+    metrics.observe(streamed(usage=Usage(prompt=tokens)))
+    read = await scrape(metrics)
+    name = "gateway_time_to_first_token_by_prompt_seconds_count"
+    assert read(name, model="llama", arm="chunk-512", prompt_tokens=label) == 1
+
+
+@pytest.mark.parametrize("usage", [None, Usage(completion=5, exact=False)])
+async def test_a_prompt_of_unknown_length_is_in_no_stratum(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape, usage: Usage | None
+) -> None:
+    metrics.observe(streamed(usage=usage))
+    read = await scrape(metrics)
+    name = "gateway_time_to_first_token_by_prompt_seconds_count"
+    assert read(name, model="llama", arm="chunk-512", prompt_tokens="<512") is None
+    assert read("gateway_time_to_first_token_seconds_count", **SERVED, api="chat") == 1
+
+
+async def test_tokens_are_summed(metrics: Metrics, streamed: Streamed, scrape: Scrape) -> None:
+    metrics.observe(streamed(usage=Usage(prompt=1600, cached=1024, completion=40)))
+    metrics.observe(streamed(usage=Usage(prompt=400, cached=16, completion=2)))
+    metrics.observe(streamed(usage=None))
+    read = await scrape(metrics)
+    assert read("gateway_prompt_tokens_total", **SERVED) == 2000
+    assert read("gateway_cached_prompt_tokens_total", **SERVED) == 1040
+    assert read("gateway_completion_tokens_total", **SERVED) == 42
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "reason", "slo"),
+    [
+        (Outcome.BACKEND_ERROR, 502, NoToken.BACKEND_ERROR, "missed"),
+        (Outcome.TIMEOUT, 504, NoToken.TIMEOUT, "missed"),
+        (Outcome.GATEWAY_ERROR, 503, NoToken.GATEWAY_ERROR, "missed"),
+        (Outcome.REJECTED, 400, NoToken.REJECTED, None),
+        (Outcome.CLIENT_GONE, 499, NoToken.CLIENT_GONE, None),
+        (Outcome.OK, 200, NoToken.EMPTY, None),
+    ],
+)
+async def test_no_first_token_by_reason(
+    metrics: Metrics,
+    streamed: Streamed,
+    scrape: Scrape,
+    outcome: Outcome,
+    status: int,
+    reason: NoToken,
+    slo: str | None,
+) -> None:
+    metrics.observe(
+        streamed(outcome=outcome, status=status, no_token=reason, usage=None, gaps=(), marks=FAILED)
+    )
+    read = await scrape(metrics)
+    assert read("gateway_no_first_token_total", **SERVED, reason=reason.value) == 1
+    assert read("gateway_requests_total", **SERVED, api="chat", outcome=outcome.value) == 1
+    assert read("gateway_time_to_first_token_seconds_count", **SERVED, api="chat") is None
+    results = {
+        result: read("gateway_slo_total", model="llama", arm="chunk-512", result=result)
+        for result in ("met", "missed")
+    }
+    assert results == {"met": None, "missed": 1 if slo else None}
+
+
+@pytest.mark.parametrize(
+    ("first_token", "result"), [(100.510, "met"), (100.511, "missed"), (100.2, "met")]
+)
+async def test_objective_met_or_missed(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape, first_token: float, result: str
+) -> None:
+    metrics.observe(streamed(marks={"first_token": first_token, "body_complete": 100.01}))
+    read = await scrape(metrics)
+    assert read("gateway_slo_total", model="llama", arm="chunk-512", result=result) == 1
+
+
+async def test_a_stream_cut_after_its_token_keeps_its_ttft(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed(outcome=Outcome.BACKEND_ERROR))
+    read = await scrape(metrics)
+    assert read("gateway_time_to_first_token_seconds_count", **SERVED, api="chat") == 1
+    assert read("gateway_slo_total", model="llama", arm="chunk-512", result="met") == 1
+
+
+async def test_no_objective_no_slo_series(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed(model="qwen", assigned_arm="only", arm="only", backend="vllm-c"))
+    read = await scrape(metrics)
+    assert read("gateway_slo_total", model="qwen", arm="only", result="met") is None
+
+
+async def test_a_forced_request_is_served_traffic(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed(forced=True))
+    read = await scrape(metrics)
+    assert read("gateway_slo_total", model="llama", arm="chunk-512", result="met") == 1
+    assert read("gateway_time_to_first_token_seconds_count", **SERVED, api="chat") == 1
+
+
+async def test_the_first_byte_of_an_error_is_none_of_a_stream(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    marks = {"first_token": None, "last_token": None}
+    metrics.observe(streamed(status=400, no_token=NoToken.REJECTED, marks=marks))
+    read = await scrape(metrics)
+    assert read("gateway_time_to_first_byte_seconds_count", **SERVED) is None
+
+
+async def test_a_failover_links_the_two_arms(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed(arm="chunk-64", backend="vllm-b", tried=("vllm-a",)))
+    metrics.observe(streamed())
+    read = await scrape(metrics)
+    labels = {"model": "llama", "assigned_arm": "chunk-512", "served_arm": "chunk-64"}
+    assert read("gateway_failovers_total", **labels) == 1
+    served = {"model": "llama", "arm": "chunk-64", "backend": "vllm-b"}
+    assert read("gateway_time_to_first_token_seconds_count", **served, api="chat") == 1
+
+
+async def test_turned_away_before_any_backend_counts_for_the_assigned_arm(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    nobody = {**FAILED, "admitted": None, "sent": None, "upstream_headers": None}
+    metrics.observe(
+        streamed(
+            outcome=Outcome.GATEWAY_ERROR,
+            status=503,
+            no_token=NoToken.GATEWAY_ERROR,
+            arm="",
+            backend="",
+            marks=nobody,
+        )
+    )
+    read = await scrape(metrics)
+    labels = {"model": "llama", "arm": "chunk-512", "backend": "unknown"}
+    assert read("gateway_no_first_token_total", **labels, reason="gateway_error") == 1
+    assert read("gateway_slo_total", model="llama", arm="chunk-512", result="missed") == 1
+    failover = {"model": "llama", "assigned_arm": "chunk-512", "served_arm": ""}
+    assert read("gateway_failovers_total", **failover) is None
+
+
+async def test_a_thousand_typos_are_one_series(
+    metrics: Metrics, streamed: Streamed, scrape: Scrape
+) -> None:
+    """litellm#12159: every mistyped model name minted a series of its own."""
+    for number in range(1000):
+        metrics.observe(
+            streamed(
+                model=f"lama-{number}",
+                requested_model=f"lama-{number}",
+                assigned_arm=f"arm-{number}",
+                arm=f"served-{number}",
+                backend=f"backend-{number}",
+                outcome=Outcome.REJECTED,
+                status=404,
+            )
+        )
+    read = await scrape(metrics)
+    unknown = {"model": "unknown", "arm": "unknown", "backend": "unknown"}
+    assert read("gateway_requests_total", **unknown, api="chat", outcome="rejected") == 1000
+    text = b"".join([part async for part in metrics.render()])
+    assert b"lama-" not in text and b"arm-" not in text.replace(b"arm-512", b"")
+    assert b"backend-" not in text and b"served-" not in text
+
+
+async def test_gauges_tell_the_table_at_the_scrape(
+    metrics: Metrics, table: Any, scrape: Scrape
+) -> None:
+    table.backends["vllm-a"].outstanding = 7
+    table.backends["vllm-b"].up = False
+    table.routes["llama"].weights = {"chunk-512": 90.0, "chunk-64": 10.0}
+    read = await scrape(metrics)
+    assert read("gateway_requests_in_flight", backend="vllm-a") == 7
+    assert read("gateway_requests_in_flight", backend="vllm-b") == 0
+    assert read("gateway_backend_up", backend="vllm-a") == 1
+    assert read("gateway_backend_up", backend="vllm-b") == 0
+    assert read("gateway_arm_weight", model="llama", arm="chunk-64") == 10
+    info = {
+        "max_num_batched_tokens": "512",
+        "block_size": "16",
+        "prefix_caching": "true",
+        "engine_version": "",
+    }
+    assert read("gateway_backend_info", **SERVED, **info) == 1
+
+
+async def test_a_removed_backends_gauges_vanish(
+    metrics: Metrics, table: Any, streamed: Streamed, scrape: Scrape
+) -> None:
+    metrics.observe(streamed())
+    del table.backends["vllm-a"], table.routes["llama"].weights["chunk-512"]
+    metrics.use(table)
+    metrics.observe(streamed())
+    read = await scrape(metrics)
+    assert read("gateway_backend_up", backend="vllm-a") is None
+    assert read("gateway_requests_in_flight", backend="vllm-a") is None
+    assert read("gateway_arm_weight", model="llama", arm="chunk-512") is None
+    assert read("gateway_backend_up", backend="vllm-b") == 1
+    # What it served stays counted, the request that ended after the reload included.
+    assert read("gateway_requests_total", **SERVED, api="chat", outcome="ok") == 2
+
+
+async def test_a_backend_without_engine_facts_has_empty_ones(
+    metrics: Metrics, table: Any, scrape: Scrape
+) -> None:
+    backend = table.backends["vllm-c"]
+    backend.settings = backend.settings.model_copy(update={"engine": None})
+    read = await scrape(metrics)
+    labels = {"model": "qwen", "arm": "only", "backend": "vllm-c"}
+    facts = ("max_num_batched_tokens", "block_size", "prefix_caching", "engine_version")
+    assert read("gateway_backend_info", **labels, **dict.fromkeys(facts, "")) == 1
+
+
+async def test_other_rooms_metrics_come_along(table: Any, scrape: Scrape) -> None:
+    registry = CollectorRegistry()
+    Counter("gateway_reloads", "Reloads.", registry=registry).inc(2)
+    metrics = Metrics(registry)
+    metrics.use(table)
+    assert (await scrape(metrics))("gateway_reloads_total") == 2
+
+
+async def test_it_renders_before_there_is_a_table(scrape: Scrape) -> None:
+    read = await scrape(Metrics(CollectorRegistry()))
+    assert read("gateway_backend_up", backend="vllm-a") is None
