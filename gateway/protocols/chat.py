@@ -54,7 +54,12 @@ class _Frame(msgspec.Struct, gc=False):
     error: Any = None
 
 
+class _Flat(msgspec.Struct, gc=False):
+    object: Any = None
+
+
 _decode = msgspec.json.Decoder(_Frame).decode
+_decode_flat = msgspec.json.Decoder(_Flat).decode
 
 
 class ChatStream:
@@ -78,44 +83,31 @@ class ChatStream:
         except (msgspec.DecodeError, RecursionError):
             return not_json(event.data)
         token = finished = False
-        choices = frame.choices
-        if choices:
-            for choice in choices:
-                if choice.index > self._last:
-                    self._last = choice.index
-                if choice.finish_reason is not None:
-                    self._finished += 1
-                    finished = self._finished > self._last
-                token = self._generated(choice) or token
+        for choice in frame.choices or ():
+            delta = choice.delta
+            # Text decides for nearly every frame of every stream.
+            plain = delta is not None and delta.content and self._echo is None
+            if plain or self._generated(choice):
+                token = True
+            if choice.index > self._last:
+                self._last = choice.index
+            if choice.finish_reason is not None:
+                self._finished += 1
+                finished = self._finished > self._last
         if frame.usage is not None or finished:
-            counts = usage.of_chat(frame.usage)
-            alone = choices == [] and counts is not None
-            error = frame.error is not None
-            return Seen(token, counts, error, finished=finished, usage_only=alone)
+            return _with_usage(frame, token, finished)
         if frame.error is not None or event.event == b"error":
             return ERROR
-        if choices is None and _is_flat_error(event.data):
+        if frame.choices is None and _is_flat_error(event.data):
             return ERROR
         return TOKEN if token else NOTHING
 
     def _generated(self, choice: _Choice) -> bool:
         delta = choice.delta
-        if delta is None:
-            text = choice.text
-        else:
-            text = delta.content
-            if (
-                delta.reasoning
-                or delta.reasoning_content
-                or delta.refusal
-                or (delta.tool_calls and any(map(_calls, delta.tool_calls)))
-                or (delta.function_call and (_names(delta.function_call)))
-                or (delta.audio and (delta.audio.data or delta.audio.transcript))
-            ):
-                return True
-        if self._echo is not None:
-            return self._echo.exceeded(choice.index, text)
-        return bool(text)
+        if delta is not None and _beside_text(delta):
+            return True
+        text = choice.text if delta is None else delta.content
+        return bool(text) if self._echo is None else self._echo.exceeded(choice.index, text)
 
 
 class _Echo:
@@ -135,6 +127,25 @@ class _Echo:
         return size > left
 
 
+def _with_usage(frame: _Frame, token: bool, finished: bool) -> Seen:
+    counts = usage.of_chat(frame.usage)
+    alone = frame.choices == [] and counts is not None
+    error = frame.error is not None
+    return Seen(token, counts, error, finished=finished, usage_only=alone)
+
+
+def _beside_text(delta: _Delta) -> bool:
+    """Whether it carries something generated that is not text of the answer."""
+    return bool(
+        delta.reasoning
+        or delta.reasoning_content
+        or delta.refusal
+        or (delta.tool_calls and any(map(_calls, delta.tool_calls)))
+        or (delta.function_call and _names(delta.function_call))
+        or (delta.audio and (delta.audio.data or delta.audio.transcript))
+    )
+
+
 def _names(function: _Function) -> bool:
     return bool(function.name or function.arguments or function.input)
 
@@ -148,5 +159,7 @@ def _calls(call: _ToolCall) -> bool:
 
 def _is_flat_error(data: bytes) -> bool:
     """Whether it is the error object that vLLM before 0.10 sent without an `error` around it."""
-    frame: dict[str, Any] = msgspec.json.decode(data)
-    return frame.get("object") == "error"
+    try:
+        return bool(_decode_flat(data).object == "error")
+    except msgspec.DecodeError:
+        return False
