@@ -129,7 +129,7 @@ def _not_json(body: bytes, reason: str) -> str:
             f"The request body holds half of a surrogate pair at byte {lone.start()}: "
             "some text was cut in the middle of a character; remove it."
         )
-    return f"The request body is not valid JSON: {reason}."
+    return f"The request body is not valid JSON: {reason.removeprefix('JSON is malformed: ')}."
 
 
 def _value(fields: Fields, name: str) -> Any:

@@ -26,11 +26,11 @@ def set_fields(
     """
     if fields is None:
         fields = parse(body)
-    if not fields:
-        return _rebuilt(fields, changes)
+    if not changes:
+        return body
     members = locate(body, fields)
-    if members is None:
-        return _rebuilt(parse(body), changes)
+    if not members:
+        return _rebuilt(fields, changes)
     view = memoryview(body)
     parts: list[bytes | memoryview] = [view[: members[0].start]]
     for member in members:
@@ -52,6 +52,8 @@ def _with_value(view: memoryview, member: Member, value: bytes) -> tuple[memoryv
 
 
 def _rebuilt(fields: Fields, changes: Mapping[str, bytes | None]) -> bytes:
-    kept = {name: raw for name, raw in fields.items() if name not in changes}
-    added = {name: msgspec.Raw(value) for name, value in changes.items() if value is not None}
-    return msgspec.json.encode(kept | added)
+    """An object without fields, or with repeated ones, written anew."""
+    values: dict[str, msgspec.Raw | bytes | None] = {**fields, **changes}
+    return msgspec.json.encode(
+        {name: msgspec.Raw(value) for name, value in values.items() if value is not None}
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,6 +14,8 @@ from gateway.records import Api
 
 _BILLING = "x-anthropic-billing-header"
 _SYSTEM = ("system", "developer")
+_GAP = re.compile(r"[ \t\n\r,]*")
+_scan = json.JSONDecoder().raw_decode
 
 
 def opening(api: Api, fields: Fields) -> bytes:
@@ -20,13 +25,11 @@ def opening(api: Api, fields: Fields) -> bytes:
     with every request, are left out. For an API without conversations it is the whole input.
     """
     if api is Api.CHAT:
-        texts = _until_user(_decoded(fields, "messages"))
+        texts = _until_user(fields, "messages")
     elif api is Api.MESSAGES:
-        texts = [*_texts(_decoded(fields, "system")), *_until_user(_decoded(fields, "messages"))]
+        texts = _texts(_decoded(fields, "system")) + _until_user(fields, "messages")
     elif api is Api.RESPONSES:
-        given = _decoded(fields, "input")
-        texts = _texts(_decoded(fields, "instructions"))
-        texts += [given] if isinstance(given, str) else _until_user(given)
+        texts = _texts(_decoded(fields, "instructions")) + _until_user(fields, "input")
     else:
         return b"\0".join(
             name.encode() + b"\0" + bytes(raw) for name, raw in fields.items() if name != "model"
@@ -40,8 +43,8 @@ def echoed(api: Api, fields: Fields) -> str | None:
     For several prompts at once the longest stands for all: better a first token a little late
     than one that was not generated. Prompts given as token ids have no text to go by.
     """
-    if _decoded(fields, "echo") is not True:
-        return None
+    if _decoded(fields, "echo") is not True or _decoded(fields, "return_token_ids") is True:
+        return None  # vLLM leaves the text of the prompt out where it gives its token ids
     if api is Api.COMPLETIONS:
         prompt = _decoded(fields, "prompt")
         prompts = prompt if isinstance(prompt, list) else [prompt]
@@ -73,17 +76,40 @@ def _decoded(fields: Fields, name: str) -> Any:
         return None
 
 
-def _until_user(messages: Any) -> list[str]:
+def _until_user(fields: Fields, name: str) -> list[str]:
+    """The system texts before the first user message, and that message."""
+    if name not in fields:
+        return []
     texts: list[str] = []
-    if not isinstance(messages, list):
-        return texts
-    for message in messages:
+    for message in _elements(bytes(fields[name]).decode()):
+        if isinstance(message, str):
+            return [*texts, message]
         role = message.get("role") if isinstance(message, dict) else None
         if role in _SYSTEM or role == "user":
             texts += _texts(message.get("content"))
         if role == "user":
             break
     return texts
+
+
+def _elements(text: str) -> Iterator[Any]:
+    """The elements of a JSON list, or the one value that `text` is, decoded one by one.
+
+    A conversation grows without end, and its beginning is all that is wanted.
+    """
+    if not text.startswith("["):
+        yield _scan(text, 0)[0]
+        return
+    position = _next(text, 1)
+    while text[position] != "]":
+        value, end = _scan(text, position)
+        yield value
+        position = _next(text, end)
+
+
+def _next(text: str, position: int) -> int:
+    gap = _GAP.match(text, position)
+    return gap.end() if gap else position
 
 
 def _texts(content: Any) -> list[str]:

@@ -2,66 +2,88 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import msgspec
 
-from gateway.protocols.fields import Fields, locate, parse
+from gateway.protocols.fields import locate, parse
 
-_KEY = b'"model":'
 _WITHIN = ("message", "response")
 
 
 def rename(raw: bytes, old: bytes, new: bytes) -> bytes:
-    """Replace the model's name in a reply or in one event of a stream.
+    """Replace the model's name in a reply, or in one event of a stream with all its lines.
 
     The name stands at the top level, or in `message` or `response`; whatever else is called
-    `model` (metadata, tool arguments) stays. Bytes without a name come back as they are.
+    `model` (metadata, tool arguments) stays.
 
     Args:
-        raw: a JSON object, or an event with all its lines.
-        old: the name expected; another one is replaced as well, but takes longer to find.
+        old: the name to expect; another one is replaced too, but takes longer to find.
         new: the name to put there.
+
+    Returns:
+        The bytes with the new name; the same object where there is no name.
     """
-    place = raw.find(_KEY)
-    if place < 0 and b'"model"' not in raw:
-        return raw
-    # No JSON string holds a bare quote, so this is a key; with one brace before it, a top one.
-    was, value = _as_json(old), _as_json(new)
-    start = place + len(_KEY)
-    if raw.startswith(was, start) and raw.count(b"{", 0, place) == 1:
-        return raw[:start] + value + raw[start + len(was) :]
-    return _exact(raw, value)
+    span = _span(raw, _json(old))
+    return raw if span is None else raw[: span[0]] + _json(new) + raw[span[1] :]
 
 
-@lru_cache(maxsize=1024)
-def _as_json(name: bytes) -> bytes:
+class Renamer:
+    """`rename` for the events of one stream, at a fraction of its cost.
+
+    Events of one stream begin alike, up to and past the model's name: where that beginning comes
+    again, the name stands at the same place, whatever follows.
+    """
+
+    __slots__ = ("_begins", "_length", "_new", "_old", "_renamed")
+
+    def __init__(self, old: bytes, new: bytes) -> None:
+        self._old, self._new = _json(old), _json(new)
+        self._begins = self._renamed = b""
+        self._length = 0
+
+    def event(self, raw: bytes) -> bytes:
+        """The event with the name replaced; the same object where it holds none."""
+        if self._length and raw[: self._length] == self._begins:
+            return self._renamed + raw[self._length :]
+        span = _span(raw, self._old)
+        if span is None:
+            return raw
+        self._length = span[1]
+        self._begins = raw[: span[1]]
+        self._renamed = raw[: span[0]] + self._new
+        return self._renamed + raw[span[1] :]
+
+
+def _json(name: bytes) -> bytes:
     return msgspec.json.encode(name.decode())
 
 
-def _exact(raw: bytes, value: bytes) -> bytes:
+def _span(raw: bytes, old: bytes) -> tuple[int, int] | None:
+    """Where the value of the model's name begins and ends, if it is there."""
+    key = raw.find(b'"model":')
+    if key >= 0:
+        # No JSON string holds a bare quote, so this is a name; after one brace, a top-level one.
+        value = key + len(b'"model":')
+        if raw.startswith(old, value) and raw.count(b"{", 0, key) == 1:
+            return value, value + len(old)
+    elif b'"model"' not in raw:
+        return None
     opening, closing = raw.find(b"{"), raw.rfind(b"}") + 1
-    text = raw[opening:closing]
+    span = _span_within(raw[opening:closing])
+    return None if span is None else (opening + span[0], opening + span[1])
+
+
+def _span_within(text: bytes) -> tuple[int, int] | None:
     try:
-        span = _span(text, parse(text))
+        fields = parse(text)
     except (msgspec.DecodeError, RecursionError):
-        return raw
-    if span is None:
-        return raw
-    start, stop = span
-    return raw[: opening + start] + value + raw[opening + stop :]
-
-
-def _span(text: bytes, fields: Fields) -> tuple[int, int] | None:
-    """Where the value of the model's name begins and ends in `text`."""
+        return None
     members = {member.name: member for member in locate(text, fields) or ()}
-    if "model" in members:
-        own = members["model"]
-        return (own.value, own.stop) if text[own.value : own.value + 1] == b'"' else None
+    own = members.get("model")
+    if own is not None:
+        return (own.value, own.stop) if text.startswith(b'"', own.value) else None
     for name in _WITHIN:
-        if name in members and text[members[name].value : members[name].value + 1] == b"{":
-            inner = bytes(fields[name])
-            span = _span(inner, parse(inner))
-            if span is not None:
-                return members[name].value + span[0], members[name].value + span[1]
+        outer = members.get(name)
+        span = _span_within(text[outer.value : outer.stop]) if outer is not None else None
+        if outer is not None and span is not None:
+            return outer.value + span[0], outer.value + span[1]
     return None
