@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import gates, measure, report, wrk
-from benchmarks.contenders import ALL, Contender
+from benchmarks.contenders import ALL, chosen
 from benchmarks.fleet import Cores, Fleet, Running, check_reply, launch
 from benchmarks.process import ServerFailed
 from benchmarks.workloads import CPU_WORKLOADS, FIRST_BYTE, Workload
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     cores = Cores.pick()
     os.sched_setaffinity(0, {cores.load})
-    with launch(_chosen(options.only), cores) as fleet:
+    with launch(chosen(options.only), cores) as fleet:
         for name, why in fleet.skipped.items():
             console.print(f"skipped {name}: {why}", markup=False)
         results = Comparison(fleet, cores, options.duration, console).run(options.rounds)
@@ -122,13 +122,6 @@ def _added(results: report.Results, name: str) -> float | None:
     return None if added is None else added[0]
 
 
-def _chosen(only: str | None) -> list[Contender]:
-    names = list(ALL) if only is None else [name.strip() for name in only.split(",")]
-    if unknown := [name for name in names if name not in ALL]:
-        sys.exit(f"unknown: {', '.join(unknown)}; there are: {', '.join(ALL)}")
-    return [contender for contender in ALL.values() if contender.name in names]
-
-
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
@@ -137,7 +130,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog="example: python -m benchmarks --only gateway,nginx --rounds 3 --duration 2",
     )
     parser.add_argument(
-        "--only", metavar="NAMES", help=f"a comma-separated part of {', '.join(ALL)}"
+        "--only", default=",".join(ALL), metavar="NAMES", help="a part of %(default)s"
     )
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     parser.add_argument(

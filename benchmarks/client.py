@@ -104,6 +104,11 @@ class Connection(asyncio.Protocol):
         await self._finished
         return reply
 
+    def stall(self) -> None:
+        """Read nothing from here on."""
+        if self.transport is not None:
+            self.transport.pause_reading()
+
     def close(self) -> None:
         """Leave, whatever is under way."""
         if self.transport is not None:

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks import gateway_config, peers
 from benchmarks.site import Site
@@ -91,8 +92,16 @@ def _nginx_obstacle() -> str | None:
 
 
 def _gateway_command(site: Site) -> list[str]:
-    config = gateway_config.write(site)
-    return [sys.executable, "-m", "gateway", "serve", "-c", str(config)]
+    return _serve(site, gateway_config.write(site))
+
+
+def _wide_gateway_command(site: Site) -> list[str]:
+    return _serve(site, gateway_config.write_wide(site))
+
+
+def _serve(site: Site, config: Path) -> list[str]:
+    command = [sys.executable, "-m", "gateway", "serve", "-c", str(config)]
+    return [*command, "--access-log", str(site.folder / "access.jsonl")]
 
 
 def _peer(name: str, peer: peers.Peer, max_connections: int = 10_000) -> Contender:
@@ -116,6 +125,14 @@ RENAMED = Contender(
     model=gateway_config.RENAMED_MODEL,
     process_of="gateway",
 )
+WIDE_GATEWAY = Contender(
+    "gateway",
+    _wide_gateway_command,
+    lambda: None,
+    ready="/ready",
+    model=gateway_config.wide_models()[0],
+)
+"""With many models; for `scrape.py` only."""
 NGINX = Contender("nginx", _nginx_command, _nginx_obstacle)
 
 ALL: dict[str, Contender] = {
@@ -130,3 +147,15 @@ ALL: dict[str, Contender] = {
         _peer("litellm", peers.LITELLM, max_connections=4),
     )
 }
+
+
+def chosen(names: str) -> list[Contender]:
+    """The contenders of a comma-separated list, in the order in which they are shown.
+
+    Raises:
+        SystemExit: a name is unknown.
+    """
+    wanted = [name.strip() for name in names.split(",")]
+    if unknown := [name for name in wanted if name not in ALL]:
+        raise SystemExit(f"unknown: {', '.join(unknown)}; there are: {', '.join(ALL)}")
+    return [contender for contender in ALL.values() if contender.name in wanted]

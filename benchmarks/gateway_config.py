@@ -18,6 +18,7 @@ from benchmarks.workloads import MODEL
 
 RENAMED_MODEL = "renamed"
 NO_LIMIT = 1_000_000_000
+WIDE_MODELS = 20
 
 
 def write(site: Site) -> Path:
@@ -25,14 +26,14 @@ def write(site: Site) -> Path:
     return _dump(site, settings(site, {MODEL: MODEL, RENAMED_MODEL: MODEL}))
 
 
-def write_wide(site: Site, count: int) -> Path:
-    """Write `gateway.yaml` with `count` models, so that `/metrics` holds many series."""
-    return _dump(site, settings(site, dict.fromkeys(wide_models(count), MODEL)))
+def write_wide(site: Site) -> Path:
+    """Write `gateway.yaml` with many models, so that `/metrics` holds many series."""
+    return _dump(site, settings(site, dict.fromkeys(wide_models(), MODEL)))
 
 
-def wide_models(count: int) -> list[str]:
+def wide_models() -> list[str]:
     """The models' names of `write_wide`."""
-    return [f"{MODEL}-{number}" for number in range(count)]
+    return [f"{MODEL}-{number}" for number in range(WIDE_MODELS)]
 
 
 def settings(site: Site, models: dict[str, str]) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def settings(site: Site, models: dict[str, str]) -> dict[str, Any]:
     first, second = site.upstreams
     arms = {"chunk-512": first, "chunk-2048": second}
     return {
-        "server": {"port": site.port},
+        "server": {"port": site.port, "drain_delay": 0, "drain_timeout": 1},
         "models": {
             name: {
                 "upstream_model": upstream,

@@ -60,16 +60,18 @@ def start(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process started here: politely, then, with all its descendants, by force."""
-    descendants = tree(process.pid)
+    """End a process started here, politely at first, and whatever it leaves behind."""
+    descendants = tree(process.pid)[1:]
     process.terminate()
     try:
         process.wait(TERM_GRACE)
     except subprocess.TimeoutExpired:
-        for pid in descendants:
-            with suppress(*GONE):
-                os.kill(pid, signal.SIGKILL)
+        process.kill()
         process.wait(TERM_GRACE)
+    for pid in descendants:
+        with suppress(*GONE):
+            if os.getsid(pid) == process.pid:  # ours still, not another that got the number
+                os.kill(pid, signal.SIGKILL)
 
 
 def wait_until_ready(

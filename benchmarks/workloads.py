@@ -26,6 +26,7 @@ class Workload:
         events: content events in its reply, 0 for an unstreamed one.
         interval_ms: milliseconds between them, 0 for all at once.
         connections: how many requests are under way at a time.
+        first_ms: milliseconds before the first of them, or before an unstreamed reply.
         padding: characters of conversation and tools to carry beside the question.
     """
 
@@ -34,6 +35,7 @@ class Workload:
     connections: int
     events: int = 0
     interval_ms: int = 0
+    first_ms: int = 0
     padding: int = 0
 
     def body(self, model: str) -> bytes:
@@ -42,7 +44,9 @@ class Workload:
 
     @cached_property
     def _rest(self) -> dict[str, Any]:
-        steering = f"stub(events={self.events or 1} interval={self.interval_ms} first=0)"
+        steering = (
+            f"stub(events={self.events or 1} interval={self.interval_ms} first={self.first_ms})"
+        )
         question = {"role": "user", "content": f"Greet the world in a few words. {steering}"}
         rest: dict[str, Any] = {"messages": [question]}
         if self.padding:
