@@ -1,0 +1,118 @@
+"""`gateway backends`: the servers behind a gateway, taken out and put back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gateway.admin.views import BackendView, ModelView
+from gateway.cli.remote import (
+    DEFAULT_URL,
+    AdminKey,
+    AsJson,
+    Remote,
+    Url,
+    show_json,
+    show_table,
+)
+
+app = typer.Typer(add_completion=False)
+
+Name = Annotated[str, typer.Argument(help="The backend's name in the configuration.")]
+
+
+@app.callback(invoke_without_command=True)
+def backends(
+    context: typer.Context, url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False
+) -> None:
+    """List the servers behind a gateway; `out` takes one out, `in` puts it back.
+
+    Example: gateway backends
+    """
+    command = context.invoked_subcommand
+    if command is None:
+        list_backends(url, key, as_json)
+    elif any(_given(context, name) for name in ("url", "key", "as_json")):
+        # Silently acting on another gateway than the one named would be worse than a refusal.
+        raise typer.BadParameter(f"options go after the command: gateway backends {command} …")
+
+
+@app.command("list")
+def list_backends(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -> None:
+    """List every backend with its state and load.
+
+    Example: gateway backends list --json
+    """
+    answer = Remote(url, key).get("backends")
+    if as_json:
+        show_json(answer)
+        return
+    found = [BackendView.model_validate(one) for one in answer]
+    show_table(
+        ("BACKEND", "MODEL", "ARM", "STATE", "RUNNING", "URL"),
+        [
+            (b.name, b.model, b.arm, _state(b), f"{b.outstanding} of {b.max_concurrency}", b.url)
+            for b in found
+        ],
+    )
+
+
+@app.command("out")
+def take_out(
+    name: Name, url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False
+) -> None:
+    """Send a backend nothing more; what runs on it finishes. It stays out across restarts.
+
+    Example: gateway backends out vllm-b
+    """
+    remote = Remote(url, key)
+    answer = remote.put("backends", name, body={"enabled": False})
+    if as_json:
+        show_json(answer)
+        return
+    backend = BackendView.model_validate(answer)
+    typer.echo(f"{name} is out. Requests still running on it: {backend.outstanding}.")
+    _warn(ModelView.model_validate(remote.get("models", backend.model)), backend.arm)
+
+
+@app.command("in")
+def put_back(
+    name: Name, url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False
+) -> None:
+    """Let a backend serve again.
+
+    Example: gateway backends in vllm-b
+    """
+    answer = Remote(url, key).put("backends", name, body={"enabled": True})
+    if as_json:
+        show_json(answer)
+    else:
+        typer.echo(f"{name} is back: {_state(BackendView.model_validate(answer))}.")
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _state(backend: BackendView) -> str:
+    if not backend.enabled:
+        return "taken out"
+    if not backend.up:
+        return "down (health probes fail)"
+    if backend.circuit != "closed":
+        return f"circuit {backend.circuit.replace('_', ' ')} (requests fail)"
+    return "up" if backend.checked else "up (not probed yet)"
+
+
+def _warn(model: ModelView, name: str) -> None:
+    usable = {arm.name: sum(b.usable for b in arm.backends) for arm in model.arms}
+    if not any(usable.values()):
+        typer.echo(f"{model.name} has no usable backend left: its requests are refused.", err=True)
+    elif not usable[name]:
+        typer.echo(
+            f"Arm {name} has no usable backend left: its share goes to the model's other arms, "
+            "where the model allows that.",
+            err=True,
+        )

@@ -1,0 +1,142 @@
+"""How commands reach a running gateway: its admin API, over HTTP."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import ssl
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from gateway.errors import GatewayError
+
+TIMEOUT = 10.0
+
+Url = Annotated[str, typer.Option("--url", envvar="GATEWAY_URL", help="Where the gateway listens.")]
+AdminKey = Annotated[
+    str,
+    typer.Option(
+        "--key",
+        envvar="GATEWAY_ADMIN_KEY",
+        help="admin.key of its configuration.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the admin API's answer, for programs.")]
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+class Remote:
+    """The admin API of one gateway. Paths are given in parts, which may hold any character.
+
+    All methods return the decoded answer and raise GatewayError with a sentence for the terminal.
+
+    Raises:
+        typer.BadParameter: the address is none, or there is no key.
+    """
+
+    def __init__(self, url: str, key: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise typer.BadParameter(f"{url!r} is no http(s)://HOST:PORT", param_hint="--url")
+        if not key:
+            raise typer.BadParameter(
+                "needed: set GATEWAY_ADMIN_KEY to admin.key of the gateway's configuration",
+                param_hint="--key",
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise typer.BadParameter("holds characters no key has", param_hint="--key")
+        self._url = url.rstrip("/")
+        self._headers = {"authorization": f"Bearer {key}", "x-gateway-actor": _actor()}
+
+    def get(self, *path: str, **query: str | int) -> Any:
+        return self._ask("GET", path, query=query)
+
+    def put(self, *path: str, body: dict[str, Any]) -> Any:
+        return self._ask("PUT", path, body=body)
+
+    def post(self, *path: str) -> Any:
+        return self._ask("POST", path)
+
+    def _ask(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        query: dict[str, str | int] | None = None,
+        body: dict[str, Any] | None = None,
+    ) -> Any:
+        target = "/".join((self._url, "admin/v1", *(quote(part, safe="") for part in path)))
+        try:
+            # Neither a proxy of the environment nor a .netrc has a say in who gets the key.
+            with httpx.Client(
+                headers=self._headers, timeout=TIMEOUT, trust_env=False, verify=_trust(self._url)
+            ) as client:
+                reply = client.request(method, target, params=query, json=body)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            raise GatewayError(
+                f"No gateway answers at {self._url}. Is it running? Another address goes in "
+                "GATEWAY_URL or --url."
+            ) from None
+        except httpx.TimeoutException:
+            raise GatewayError(f"{self._url} did not answer within {TIMEOUT:g} s.") from None
+        except httpx.HTTPError as error:
+            raise GatewayError(f"{self._url} does not speak HTTP as expected: {error}.") from None
+        return self._understood(reply)
+
+    def _understood(self, reply: httpx.Response) -> Any:
+        try:
+            answer = reply.json()
+            if reply.is_success:
+                return answer
+            message = str(answer["error"]["message"])
+        except (ValueError, KeyError, TypeError):
+            raise GatewayError(
+                f"What answers at {self._url} is no TTFT Gateway (HTTP {reply.status_code}). Set "
+                "GATEWAY_URL or --url to the gateway's own address."
+            ) from None
+        if reply.status_code == 401:
+            message = (
+                f"The gateway at {self._url} does not know this admin key. Set GATEWAY_ADMIN_KEY "
+                "or --key to admin.key of its configuration."
+            )
+        raise GatewayError(message)
+
+
+def show_json(answer: Any) -> None:
+    """Print an answer for another program to read."""
+    typer.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+
+
+def show_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under headings, a line each; into a pipe nothing is cut to a terminal's width."""
+    table = Table(*headings, box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if sys.stdout.isatty() else 400, highlight=False, markup=False).print(table)
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 as people write it."""
+    return f"{100 * share:.3g} %"
+
+
+def _actor() -> str:
+    """Who changes something, for the history."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        return "cli"
+    return f"{name} (cli)".encode("ascii", "replace").decode()[:100]
+
+
+def _trust(url: str) -> ssl.SSLContext | bool:
+    """The system's certificate authorities, or those of SSL_CERT_FILE; none without TLS."""
+    return ssl.create_default_context() if url.startswith("https:") else False

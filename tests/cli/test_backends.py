@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.admin.fake import FakeControl
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize("arguments", [("backends",), ("backends", "list")])
+def test_list(run: Run, url: str, control: FakeControl, arguments: tuple[str, ...]) -> None:
+    backends = control.table.backends
+    backends["vllm-a"].checked, backends["vllm-a"].outstanding = True, 4
+    backends["vllm-b"].up = False
+    backends["vllm-c"].enabled = False
+    result = run(*arguments)
+    assert result.status == 0
+    lines = {line.split()[0]: line for line in result.out.splitlines()}
+    assert "  up  " in lines["vllm-a"] and "4 of 256" in lines["vllm-a"]
+    assert "chunk-512" in lines["vllm-a"] and "http://10.0.0.1:8001" in lines["vllm-a"]
+    assert "down" in lines["vllm-b"]
+    assert "taken out" in lines["vllm-c"]
+
+
+def test_an_open_circuit_shows(run: Run, url: str, control: FakeControl) -> None:
+    for _ in range(5):
+        control.table.backends["vllm-a"].circuit.failure()
+    assert "circuit open" in run("backends").out
+
+
+def test_list_in_json(run: Run, url: str) -> None:
+    assert len(json.loads(run("backends", "--json").out)) == 3
+    assert len(json.loads(run("backends", "list", "--json").out)) == 3
+
+
+def test_out_and_in(run: Run, url: str, control: FakeControl) -> None:
+    backend = control.table.backends["vllm-b"]
+    backend.outstanding = 2
+    result = run("backends", "out", "vllm-b")
+    assert (result.status, backend.enabled) == (0, False)
+    assert "vllm-b is out. Requests still running on it: 2." in result.out
+    assert "Arm chunk-64 has no usable backend left" in result.err
+    result = run("backends", "in", "vllm-b")
+    assert (result.status, backend.enabled, result.err) == (0, True, "")
+    assert "vllm-b is back" in result.out
+
+
+def test_the_last_one_out_is_told(run: Run, url: str) -> None:
+    result = run("backends", "out", "vllm-c")
+    assert "org/small has no usable backend left" in result.err
+
+
+def test_out_in_json(run: Run, url: str) -> None:
+    assert json.loads(run("backends", "out", "vllm-b", "--json").out)["enabled"] is False
+    assert json.loads(run("backends", "in", "vllm-b", "--json").out)["enabled"] is True
+
+
+def test_an_unknown_one(run: Run, url: str) -> None:
+    result = run("backends", "out", "vllm-z")
+    assert (result.status, result.out) == (1, "")
+    assert "`vllm-a`" in result.err
+
+
+def test_wrong_usage(run: Run, url: str) -> None:
+    assert run("backends", "out").status == 2
+    assert run("backends", "away", "vllm-b").status == 2
+
+
+def test_an_address_before_the_command_is_not_ignored(
+    run: Run, url: str, control: FakeControl
+) -> None:
+    result = run("backends", "--url", "http://elsewhere.test", "out", "vllm-b")
+    assert result.status == 2
+    assert "after the command" in result.err
+    assert control.switched == []

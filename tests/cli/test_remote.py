@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.admin.fake import READ_KEY, FakeControl, settings
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def answering() -> Iterator[Callable[[bytes], str]]:
+    """Listens once and answers with these very bytes."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    threads: list[threading.Thread] = []
+
+    def serve(answer: bytes) -> str:
+        def once() -> None:
+            connection, _ = listener.accept()
+            connection.recv(65536)
+            connection.sendall(answer)
+            connection.close()
+
+        threads.append(threading.Thread(target=once))
+        threads[-1].start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield serve
+    for thread in threads:
+        thread.join()
+    listener.close()
+
+
+def test_nobody_listens(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    result = run("models", "--url", f"http://127.0.0.1:{port}", "--key", "k")
+    assert result.status == 1
+    assert f"No gateway answers at http://127.0.0.1:{port}" in result.err
+    assert "GATEWAY_URL" in result.err and "Traceback" not in result.err
+
+
+def test_a_wrong_key(run: Run, url: str) -> None:
+    result = run("models", "--key", "sk-wrong")
+    assert result.status == 1
+    assert "does not know this admin key" in result.err and "GATEWAY_ADMIN_KEY" in result.err
+    assert "sk-wrong" not in result.err
+
+
+def test_no_key(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GATEWAY_ADMIN_KEY")
+    result = run("models")
+    assert result.status == 2
+    assert "GATEWAY_ADMIN_KEY" in result.err
+
+
+def test_a_key_no_header_can_hold(run: Run, url: str) -> None:
+    assert run("models", "--key", "schlüssel").status == 2
+    assert run("models", "--key", "a\nb").status == 2
+
+
+def test_a_reading_key_cannot_change_anything(run: Run, url: str) -> None:
+    assert run("backends", "--key", READ_KEY).status == 0
+    result = run("backends", "out", "vllm-a", "--key", READ_KEY)
+    assert result.status == 1
+    assert "read_key may only read" in result.err
+
+
+def test_an_admin_api_that_is_off(run: Run, url: str, control: FakeControl) -> None:
+    control.settings = settings(admin={})
+    result = run("models")
+    assert result.status == 1
+    assert "Set admin.key" in result.err
+
+
+@pytest.mark.parametrize("address", ["gateway.internal:8080", "ftp://x", "", "http://"])
+def test_an_address_that_is_none(run: Run, address: str) -> None:
+    result = run("models", "--url", address, "--key", "k")
+    assert result.status == 2
+    assert "HOST:PORT" in result.err
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 404 Not Found\r\ncontent-length: 9\r\n\r\nNot Found",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n<html>hi!",
+        b'HTTP/1.1 500 Oops\r\ncontent-length: 15\r\n\r\n{"detail":"no"}',
+    ],
+)
+def test_something_else_answers(run: Run, answering: Callable[[bytes], str], answer: bytes) -> None:
+    result = run("models", "--url", answering(answer), "--key", "k")
+    assert result.status == 1
+    assert "is no TTFT Gateway" in result.err
+
+
+def test_not_http_at_all(run: Run, answering: Callable[[bytes], str]) -> None:
+    result = run("models", "--url", answering(b"SSH-2.0-OpenSSH_9.6\r\n"), "--key", "k")
+    assert result.status == 1
+    assert "does not speak HTTP as expected" in result.err
+
+
+def test_a_proxy_of_the_environment_does_not_get_the_key(
+    run: Run, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert run("models").status == 0
+
+
+@pytest.mark.parametrize("command", ["models", "backends", "canary", "why", "reload"])
+def test_help_gives_an_example(run: Run, command: str) -> None:
+    result = run(command, *(("set",) if command == "canary" else ()), "--help")
+    assert result.status == 0
+    assert f"Example: gateway {command}" in result.out
+    assert "GATEWAY_ADMIN_KEY" in result.out
