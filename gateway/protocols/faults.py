@@ -31,22 +31,23 @@ def stream_event(
     response_id: str | None = None,
     model: str = "",
 ) -> bytes:
-    """The events that end a stream which has begun but cannot be completed.
+    """The events that end a stream which cannot be completed.
 
     Args:
-        sequence: for Responses, the `sequence_number` that comes next.
-        response_id, model: for Responses, what the stream called itself and its model.
+        sequence: for Responses, the `sequence_number` that comes next; 0 if no event was sent.
+        response_id, model: for Responses, what the stream calls itself and its model. With another
+            id than `response.created` had, the official SDK raises instead of reporting.
     """
     if api is Api.MESSAGES:
-        data = msgspec.json.encode(_anthropic(error, request_id))
-        return b"event: error\ndata: " + data + b"\n\n"
+        return _event("error", _anthropic(error, request_id))
     if api is Api.RESPONSES:
-        failed = {
-            "type": "response.failed",
-            "sequence_number": sequence,
-            "response": _failed(error, response_id or f"resp_{request_id}", model),
-        }
-        return b"event: response.failed\ndata: " + msgspec.json.encode(failed) + b"\n\n"
+        response = _response(response_id or f"resp_{request_id}", model)
+        events = b""
+        if sequence == 0:
+            events = _lifecycle("created", 0, {**response, "status": "in_progress"})
+            sequence = 1
+        failure = {"code": _response_code(error), "message": error.message}
+        return events + _lifecycle("failed", sequence, {**response, "error": failure})
     return b"data: " + body(api, error, request_id) + b"\n\n" + _DONE
 
 
@@ -82,13 +83,22 @@ def _anthropic(error: GatewayError, request_id: str) -> dict[str, Any]:
     }
 
 
-def _failed(error: GatewayError, response_id: str, model: str) -> dict[str, Any]:
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + msgspec.json.encode(data) + b"\n\n"
+
+
+def _lifecycle(stage: str, sequence: int, response: dict[str, Any]) -> bytes:
+    name = f"response.{stage}"
+    return _event(name, {"type": name, "sequence_number": sequence, "response": response})
+
+
+def _response(response_id: str, model: str) -> dict[str, Any]:
     return {
         "id": response_id,
         "object": "response",
         "created_at": 0,
         "status": "failed",
-        "error": {"code": _response_code(error), "message": error.message},
+        "error": None,
         "incomplete_details": None,
         "instructions": None,
         "metadata": {},

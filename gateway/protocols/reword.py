@@ -41,6 +41,7 @@ _CONTEXT = re.compile(
     r"|prompt is too long|longer than the (?:maximum )?model|max_model_len",
     re.IGNORECASE,
 )
+_NO_MODEL = re.compile(r"^\W*(?:the )?model\b.*(?:does not exist|not found)", re.IGNORECASE)
 _FAULT_PLACE = re.compile(r"'loc': \((.*?)\)")
 _FAULT_TEXT = re.compile(r"'msg': (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")")
 
@@ -74,7 +75,9 @@ def reworded(api: Api, status: int, body: bytes) -> Reworded:
     said = _said(body)
     if status < 300:
         status = _status_within(said)
-    detail = f"HTTP {status}: {body[:_MAX_DETAIL].decode('utf-8', 'replace')}"
+    # A message that was understood is told without the prompt that a dump repeats.
+    text = said.message or body[:_MAX_DETAIL].decode("utf-8", "replace")
+    detail = f"HTTP {status}: {text[:_MAX_DETAIL]}"
     if status in (401, 403, 407):
         return Reworded(BackendFailed(_CREDENTIALS, detail=detail), retryable=True)
     if status == 429 or status == 503 or status == 529:
@@ -96,7 +99,7 @@ def _not_there(api: Api, status: int, said: _Said, detail: str) -> Reworded:
             NotFound(_NO_ROUTE.format(other=other), code="unsupported_api", detail=detail),
             retryable=True,
         )
-    if status == 404 and said.message.startswith("The model "):
+    if status == 404 and _NO_MODEL.search(said.message):
         return Reworded(BackendFailed(_UNKNOWN_MODEL, detail=detail), retryable=True)
     kind = NotFound if status == 404 else BadRequest
     return Reworded(kind(said.message, param=said.param, detail=detail), retryable=False)

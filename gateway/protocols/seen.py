@@ -15,8 +15,8 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
         usage: token counts it states.
         error: it reports a failure, or is not what its API allows.
         terminal: it is the last event of its stream.
-        finished: with it, every choice of the answer has given its reason to stop, so a stream
-            that ends here without its terminal event has lost nothing.
+        finished: with it, every choice that has appeared has given its reason to stop, so a
+            stream that ends here without its terminal event has lost nothing.
         usage_only: it is the frame that exists only because usage was asked for.
         response_id: the id of a stored response, where the event announces one.
     """
