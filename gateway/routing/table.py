@@ -14,7 +14,6 @@ from gateway.routing.backend import Backend
 from gateway.routing.circuit import Circuit
 from gateway.settings import BackendSettings, Model, Settings
 
-_LOAD = attrgetter("outstanding")
 _WEIGHT = attrgetter("weight")
 
 
@@ -50,11 +49,16 @@ class Arm:
         usable.sort(key=lambda backend: draw(self._salt, session, backend.name), reverse=True)
         home = usable[0]
         # A stable sort: between equal loads the session's own order decides.
-        usable.sort(key=_LOAD)
+        usable.sort(key=_load)
         if not _overloaded(home, least=usable[0].outstanding):
             usable.remove(home)
             usable.insert(0, home)
         return usable
+
+
+def _load(backend: Backend) -> tuple[bool, int]:
+    """Sorts the least loaded first, and full ones last."""
+    return backend.outstanding >= backend.max_concurrency, backend.outstanding
 
 
 def _overloaded(backend: Backend, least: int) -> bool:
