@@ -73,7 +73,7 @@ class Reader:
             self._parts.clear()
             self._held = 0
         events: list[Event] = []
-        tail = _cut_any(data, events) if b"\r" in data else _cut_lf(data, events)
+        tail = _cut(data, events)
         if self._at_start and events:
             self._at_start = False
             if events[0].raw.startswith(_BOM):
@@ -112,14 +112,24 @@ class Reader:
         )
 
 
-def _cut_lf(data: bytes, events: list[Event]) -> bytes:
-    """Cut `data`, which holds no CR, append its events, return the tail.
+def _cut(data: bytes, events: list[Event]) -> bytes:
+    """Cut `data` into events, append them, return the tail."""
+    if b"\r" not in data:
+        return _cut_lines(data, b"\n", events)
+    if data.count(b"\r") == data.count(b"\n") == data.count(b"\r\n"):
+        return _cut_lines(data, b"\r\n", events)
+    return _cut_any(data, events)
+
+
+def _cut_lines(data: bytes, end: bytes, events: list[Event]) -> bytes:
+    """Cut `data`, all of whose lines end in `end`.
 
     A split at single bytes costs half of a split at LF LF, hence the lines.
     """
-    lines = data.split(b"\n")
+    lines = data.split(end)
     tail = lines.pop()
     append = events.append
+    blank = end + end
     first = b""
     rest: list[bytes] = []
     for line in lines:
@@ -130,16 +140,23 @@ def _cut_lf(data: bytes, events: list[Event]) -> bytes:
                 first = line
             continue
         if rest:
-            append(_parse(b"\n".join((first, *rest, b"", b""))))
+            append(_of_lines(first, rest, end))
             rest.clear()
         elif first[:6] == b"data: ":
-            append(Event(first + b"\n\n", first[6:]))
+            append(Event(first + blank, first[6:]))
         elif first:
-            append(_parse(first + b"\n\n"))
+            append(_parse(first + blank))
         else:
-            append(Event(b"\n", b""))
+            append(Event(end, b""))
         first = b""
-    return b"\n".join((first, *rest, tail)) if first else tail
+    return end.join((first, *rest, tail)) if first else tail
+
+
+def _of_lines(first: bytes, rest: list[bytes], end: bytes) -> Event:
+    raw = end.join((first, *rest, b"", b""))
+    if first[:7] == b"event: " and len(rest) == 1 and rest[0][:6] == b"data: ":
+        return Event(raw, rest[0][6:], first[7:])
+    return _parse(raw)
 
 
 def _cut_any(data: bytes, events: list[Event]) -> bytes:
