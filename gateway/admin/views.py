@@ -85,7 +85,7 @@ class ArmView(BaseModel):
 
 
 class ModelView(BaseModel):
-    """One model: its arms, and the weights in force with their revision (0: the file's)."""
+    """One model: its arms, and the weights in force with their revision."""
 
     name: str
     aliases: list[str]
