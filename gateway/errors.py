@@ -130,7 +130,7 @@ class NoBackend(GatewayError):
 
 
 class BackendFailed(GatewayError):
-    """The backend refused the connection, broke off, or answered what is not HTTP or not its API."""
+    """The backend cannot be reached, broke off, or answered what is not its API."""
 
     status = 502
     openai_type = "backend_error"

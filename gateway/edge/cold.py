@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from gateway import __version__
@@ -31,13 +31,13 @@ _POST_ONLY = {canonical(endpoint.path.decode()) for endpoint in ENDPOINTS}
 def add_routes(
     app: FastAPI,
     context: Context,
-    render_metrics: Callable[[], Awaitable[bytes]],
+    render_metrics: Callable[[], AsyncIterator[bytes]],
     context_window: Callable[[str], int | None],
 ) -> None:
     """Mount the cold routes.
 
     Args:
-        render_metrics: the Prometheus text page.
+        render_metrics: the Prometheus text page, slice by slice.
         context_window: tokens a model takes, configured or learnt, by model id.
     """
 
@@ -82,8 +82,8 @@ def add_routes(
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:
         _may_scrape(context, request)
-        page = await render_metrics()
-        return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
+        kind = "text/plain; version=0.0.4; charset=utf-8"
+        return StreamingResponse(render_metrics(), media_type=kind)
 
     @app.api_route("/", methods=["GET", "HEAD"])
     async def root(request: Request) -> dict[str, str]:

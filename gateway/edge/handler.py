@@ -21,7 +21,7 @@ from gateway.exchange.headers import find
 from gateway.exchange.outgoing import Outgoing
 from gateway.exchange.reply import Reply
 from gateway.keys.keyring import Key
-from gateway.keys.limits import Grant
+from gateway.keys.limits import Grant, LimitReached
 from gateway.records import Outcome, Timeline
 
 log = logging.getLogger("gateway")
@@ -123,8 +123,7 @@ class Handler:
             call = understand(
                 self._context, self._endpoint, self._key, self._headers, body, self._draft
             )
-            grant = self._context.limiter.admit(self._key)
-            self._outgoing.headers += grant.headers
+            grant = self._admit(self._key)
             await self._answer(call)
         except GatewayError as error:
             outcome = error.outcome
@@ -144,7 +143,17 @@ class Handler:
                 grant.release()
             self._finish(outcome)
 
+    def _admit(self, key: Key) -> Grant:
+        try:
+            grant = self._context.limiter.admit(key)
+        except LimitReached as error:
+            self._outgoing.headers += error.headers
+            raise
+        self._outgoing.headers += grant.headers
+        return grant
+
     async def _answer(self, call: Call) -> None:
+        self._outgoing.model = self._draft.requested_model
         self._exchange = Exchange(self._context, call, self._outgoing, self._draft)
         await self._exchange.run()
 

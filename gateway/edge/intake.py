@@ -23,9 +23,6 @@ from gateway.keys.keyring import Key
 from gateway.records import Api
 from gateway.routing.table import Arm, Route
 
-# Fields of the engine with which one key could disturb or watch another's requests.
-ENGINE_FIELDS = ("priority", "kv_transfer_params", "cache_salt")
-
 Headers = Sequence[tuple[bytes, bytes]]
 
 
@@ -46,9 +43,7 @@ def understand(
     draft.model = route.model
     draft.stream = endpoint.streams and seen.stream
     arm_name = _header_arm(headers) or arm_name
-
-    source = _assign(context, key, route, headers, seen, arm_name, draft)
-    arm, session, pinned = source
+    arm, session, pinned = _assign(context, key, route, headers, seen, arm_name, draft)
     changes = _changes(endpoint, key, route, seen)
     upstream = route.settings.upstream_model or route.model
     return Call(
@@ -56,7 +51,7 @@ def understand(
         path=endpoint.path,
         api=endpoint.api,
         headers=to_backend(headers, engine_fields=key.engine_fields),
-        body=set_fields(body, changes) if changes else body,
+        body=set_fields(body, changes, seen.fields) if changes else body,
         key=key,
         route=route,
         arm=arm,
@@ -64,7 +59,7 @@ def understand(
         stream=draft.stream,
         forced=draft.forced,
         pinned=context.table.backends.get(pinned.backend) if pinned else None,
-        rename=None if upstream == seen.model else (upstream.encode(), seen.model.encode()),
+        rename=(upstream.encode(), seen.model.encode()),
         withhold_usage="stream_options" in changes,
         echo_prompt=seen.echo_prompt,
     )
@@ -179,7 +174,7 @@ def _changes(endpoint: Endpoint, key: Key, route: Route, seen: Peek) -> dict[str
     if upstream != seen.model:
         changes["model"] = json.dumps(upstream).encode()
     if not key.engine_fields:
-        changes.update({name: None for name in ENGINE_FIELDS if name in seen.engine_fields})
+        changes.update(dict.fromkeys(seen.engine_fields))
     if key.cache_salt and endpoint.api is not Api.OTHER:
         # Prefix-cache hits are visible as speed; a salt keeps one key from probing another's.
         changes["cache_salt"] = json.dumps(key.id).encode()

@@ -25,7 +25,8 @@ from gateway.protocols import faults
 from gateway.records import Api
 
 if TYPE_CHECKING:
-    from uvicorn.protocols.http.httptools_impl import ASGI3Application, RequestResponseCycle
+    from uvicorn._types import ASGI3Application
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 HEAD_TOO_SLOW = "The request head did not arrive within {seconds:g} s."
 BODY_TOO_SLOW = "The request body did not arrive within {seconds:g} s."

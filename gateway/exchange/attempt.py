@@ -207,6 +207,8 @@ class Attempt:
             return
         if stream.usage is not None:
             self.usage = stream.usage
+        if stream.response_id is not None:
+            self._outgoing.response_id = stream.response_id
         if stream.failed is not None:
             self._resolve(self._reported(stream.failed))
             return
@@ -233,8 +235,7 @@ class Attempt:
         self.usage = tokens.usage_of(self._call.api, body)
         if self._call.api is Api.RESPONSES:
             self.response_id = tokens.response_id_of(body)
-        if self._call.rename is not None:
-            body = rename(body, *self._call.rename)
+        body = rename(body, *self._call.rename)
         headers = [(b"content-type", self._kind or b"application/json"), *self._headers]
         self._outgoing.whole(self._status, headers, body)
         self._resolve(None)

@@ -21,7 +21,7 @@ class Call:
         arm: where the split, or the client's own choice, put the request.
         stream: the client asked for an event stream.
         pinned: the only backend that can answer (it holds an earlier response), if any.
-        rename: (the backend's model name, the client's), where they differ.
+        rename: (the model as the backend knows it, as the client named it).
         withhold_usage: the usage frame was asked for by the gateway, not by the client.
         echo_prompt: the prompt that a completion repeats before it generates.
     """
@@ -37,7 +37,7 @@ class Call:
     session: int
     stream: bool
     forced: bool
+    rename: tuple[bytes, bytes]
     pinned: Backend | None = None
-    rename: tuple[bytes, bytes] | None = None
     withhold_usage: bool = False
     echo_prompt: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 from gateway.errors import GatewayError, NoBackend
 from gateway.exchange.attempt import Attempt, AttemptFailed
@@ -17,7 +18,6 @@ from gateway.routing.backend import Backend
 
 # A request that three backends could not answer is more likely to be the cause than the victim.
 MAX_ATTEMPTS = 3
-NOTHING_SERVES = "No server of model `{model}` is available right now; try again in a moment."
 
 
 class Exchange:
@@ -79,9 +79,7 @@ class Exchange:
         failure: AttemptFailed | None = None
         for _ in range(MAX_ATTEMPTS):
             try:
-                backend = self._gate.try_enter(self._pick)
-                if backend is None:
-                    backend = await self._gate.enter(self._pick, self._nothing_left)
+                backend = self._gate.try_enter(self._pick) or await self._queue()
             except NoBackend as error:
                 raise (failure.error if failure else error) from None
             try:
@@ -96,32 +94,25 @@ class Exchange:
         assert failure is not None
         raise failure.error
 
-    def _pick(self) -> Backend | None:
-        """A backend with a free place, claimed, or None."""
+    async def _queue(self) -> Backend:
         call = self._call
-        if call.pinned is not None:
-            candidates = iter((call.pinned,) if call.pinned.name not in self._draft.tried else ())
-        else:
-            candidates = call.route.candidates(
-                call.arm,
-                call.session,
-                self._draft.tried,
-                cross_arm=not call.forced and call.route.settings.cross_arm_failover,
-            )
-        for backend in candidates:
-            if backend.outstanding < backend.max_concurrency and backend.claim():
-                return backend
-        return None
+        lane = (call.arm.name, call.forced, call.pinned, tuple(self._draft.tried))
+        return await self._gate.enter(self._pick, self._nothing_serves, lane)
 
-    def _nothing_left(self) -> bool:
-        call = self._call
+    def _candidates(self) -> Iterator[Backend]:
+        """The backends that may still answer, best first."""
+        call, tried = self._call, self._draft.tried
         if call.pinned is not None:
-            return call.pinned.name in self._draft.tried or not call.pinned.usable()
-        cross_arm = not call.forced and call.route.settings.cross_arm_failover
-        candidates = call.route.candidates(
-            call.arm, call.session, self._draft.tried, cross_arm=cross_arm
-        )
-        return next(candidates, None) is None
+            usable = call.pinned.usable() and call.pinned.name not in tried
+            return iter((call.pinned,) if usable else ())
+        cross_arm = call.route.settings.cross_arm_failover and not call.forced
+        return call.route.candidates(call.arm, call.session, tried, cross_arm=cross_arm)
+
+    def _pick(self) -> Backend | None:
+        return next((backend for backend in self._candidates() if backend.claim()), None)
+
+    def _nothing_serves(self) -> bool:
+        return next(self._candidates(), None) is None
 
     async def _try(self, backend: Backend) -> AttemptFailed | None:
         draft = self._draft
@@ -142,6 +133,11 @@ class Exchange:
             else:
                 backend.circuit.success()
             return failure
+        except asyncio.CancelledError:
+            if self._expired is not None:
+                draft.detail.append(f"{backend.name}: {self._expired.detail}")
+                backend.circuit.failure()  # it accepts requests and answers none
+            raise
         else:
             backend.circuit.success()
             self._pin(attempt, backend)

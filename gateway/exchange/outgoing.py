@@ -29,6 +29,10 @@ class Outgoing:
     Args:
         dialect: whose error shapes and keep-alives to use.
         headers: those every answer to this request carries; more may be added until it starts.
+
+    Attributes:
+        model: as the client named it.
+        response_id: what a stream of the Responses API called itself.
     """
 
     def __init__(
@@ -44,6 +48,8 @@ class Outgoing:
         self._request_id = request_id
         self._clock = clock
         self.headers = headers
+        self.model = ""
+        self.response_id: str | None = None
         self.status = 0
         self.bytes_out = 0
         self.events = 0
@@ -75,7 +81,7 @@ class Outgoing:
     def keep_alive(self) -> None:
         """Say that the answer is still coming, in the form this API's clients count."""
         self.open_stream()
-        self._write(faults.keepalive(self._dialect))
+        self._write(faults.keepalive(self._dialect, begun=self.events > 0))
 
     def end_stream(self) -> None:
         self._finish()
@@ -91,7 +97,15 @@ class Outgoing:
                 headers.append((b"retry-after", b"%d" % math.ceil(error.retry_after)))
             self.whole(error.status, headers, body)
             return
-        self._write(faults.stream_event(self._dialect, error, self._request_id, self.events))
+        event = faults.stream_event(
+            self._dialect,
+            error,
+            self._request_id,
+            self.events,
+            response_id=self.response_id,
+            model=self.model,
+        )
+        self._write(event)
         self._finish()
 
     def abandon(self) -> None:

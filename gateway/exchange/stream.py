@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
-from gateway.protocols.rename import rename
+from gateway.protocols.rename import Renamer
 from gateway.protocols.sse import Reader
 from gateway.protocols.tokens import Observer
 from gateway.records import Usage
@@ -27,7 +27,7 @@ class Stream:
     def __init__(self, call: Call, draft: Draft) -> None:
         self._reader = Reader()
         self._observer = Observer(call.api, call.echo_prompt)
-        self._rename = call.rename
+        self._rename = Renamer(*call.rename).event
         self._withhold_usage = call.withhold_usage
         self._draft = draft
         self.terminal = False
@@ -63,12 +63,9 @@ class Stream:
             if seen.usage_only and self._withhold_usage:
                 whole = False
                 continue
-            if self._rename is not None:
-                renamed = rename(event.raw, *self._rename)
-                whole = whole and renamed is event.raw
-                out.append(renamed)
-            else:
-                out.append(event.raw)
+            renamed = self._rename(event.raw)
+            whole = whole and renamed is event.raw
+            out.append(renamed)
         if self.tokens > before:
             self._mark(now)
         return (data if whole else b"".join(out)), len(out)

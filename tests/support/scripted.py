@@ -24,19 +24,18 @@ class Received:
 
 @dataclass
 class ScriptedBackend:
-    """What a script can do and what it saw.
+    """What a script can do and what it saw; health probes are answered and not counted.
 
     Attributes:
         requests: in order of arrival.
-        connections: how many were accepted.
-        closed: set by each connection that the other side closed, by number.
+        connections: how many carried requests.
+        gone: set when the other side closed a connection.
     """
 
     script: Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
     port: int = 0
     requests: list[Received] = field(default_factory=list)
     connections: int = 0
-    open: int = 0
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -44,18 +43,19 @@ class ScriptedBackend:
         return f"http://127.0.0.1:{self.port}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        self.open += 1
-        number = self.connections
+        number = self.connections + 1
         try:
             while not writer.is_closing():
                 request = await _read(reader, number)
+                if request.target == "/health":
+                    writer.write(reply(b"", headers="connection: close\r\n"))
+                    return
+                self.connections = max(self.connections, number)
                 self.requests.append(request)
                 await self._follow_script(request, reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             self.gone.set()
         finally:
-            self.open -= 1
             writer.close()
 
     async def _follow_script(

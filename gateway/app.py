@@ -1,0 +1,265 @@
+"""The composition root: settings become parts, parts become an application.
+
+This is the only module that knows every room; rooms get what they need from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from gateway.admin import api as admin
+from gateway.admission.gate import Gate
+from gateway.edge.asgi import FrontDoor
+from gateway.edge.cold import add_routes
+from gateway.edge.paths import HotPaths
+from gateway.exchange.context import Context
+from gateway.exchange.pins import Pins
+from gateway.keys.keyring import Key, KeyRing
+from gateway.keys.limits import Limiter, Standing
+from gateway.records import Record
+from gateway.routing.backend import Backend
+from gateway.routing.health import HttpProbe, Prober
+from gateway.routing.table import Route, Table
+from gateway.routing.weights import WeightBook
+from gateway.settings import Settings
+from gateway.state.store import Store, Switch, WeightChange
+from gateway.telemetry.access_log import AccessLog
+from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.recent import Recent
+from gateway.upstream.pool import Pool
+
+log = logging.getLogger("gateway")
+
+
+class Gateway:
+    """Every part of a running gateway, and how a new configuration replaces the one in force.
+
+    Args:
+        settings: already validated.
+        access_log: the file for the access log; None for standard output.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        access_log: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self.metrics = Metrics(self.registry)
+        self.recent = Recent()
+        self.paths = HotPaths()
+        self.store = Store(settings.database_url)
+        self.store.open()
+        self.weights = WeightBook(self.store)
+        self._access_log = AccessLog(access_log, self.registry)
+        self._clock = clock
+        self._gates: dict[str, Gate] = {}
+        self._pools: dict[Backend, Pool] = {}
+        self.weights.follow(settings.models)
+        self.context = Context(
+            settings=settings,
+            keyring=KeyRing(settings.keys),
+            table=Table(settings, clock),
+            limiter=Limiter(clock),
+            pins=Pins(),
+            gate_of=self._gate_of,
+            pool_of=self._pool_of,
+            record=self._record,
+            clock=clock,
+            wall_clock=time.time,
+            new_id=_new_id,
+        )
+        self._take_over(self.store.disabled_backends())
+
+    def reload(self, settings: Settings) -> None:
+        """Put another configuration in force, as a whole, for requests that come from now on.
+
+        The listening address, the database and the CORS origins are taken at start only.
+
+        Raises:
+            ConfigError, StateFailed: the database cannot be used; what was in force stays.
+        """
+        disabled = self.store.disabled_backends()
+        self.weights.follow(settings.models)
+        # Nothing below may fail: the table changes what is in force in place.
+        self.context.settings = settings
+        self.context.keyring = KeyRing(settings.keys)
+        self.context.table = Table(settings, self._clock, previous=self.context.table)
+        self._take_over(disabled)
+
+    def context_window(self, model: str) -> int | None:
+        """Tokens the model takes, prompt and answer together, where it is known."""
+        return self.context.settings.models[model].context_window
+
+    def drain(self) -> None:
+        """From now on answers close their connections and `/ready` is 503."""
+        self.context.draining = True
+
+    def close(self) -> None:
+        """Close connections, the database and the log."""
+        for pool in self._pools.values():
+            pool.close()
+        self._access_log.close()
+        self.store.close()
+
+    async def watch_health(self) -> None:
+        """Probe the backends until cancelled."""
+        async with HttpProbe() as probe:
+            backends = self.context.table.backends
+            prober = Prober(lambda: self.context.table.backends.values(), probe, self._changed)
+            log.info("probing %d backends", len(backends))
+            await prober.run()
+
+    def wake(self) -> None:
+        """Ask all waiting requests again: what is usable has changed."""
+        for gate in self._gates.values():
+            gate.wake()
+
+    def follow_weights(self, model: str) -> None:
+        """Have the split follow the weight book."""
+        route = self.context.table.routes.get(model)
+        if route is not None:
+            weights = self.weights.of(model)
+            route.set_weights(weights.effective, weights.revision)
+            self.wake()
+
+    def _take_over(self, disabled: Collection[str]) -> None:
+        """Have every part follow the table that is in force now."""
+        table, admission = self.context.table, self.context.settings.admission
+        for backend in table.backends.values():
+            backend.enabled = backend.name not in disabled
+        for backend in [b for b in self._pools if table.backends.get(b.name) is not b]:
+            self._pools.pop(backend).close()
+        for gate in self._gates.values():
+            gate.queue_limit = admission.queue_limit
+            gate.queue_timeout = admission.queue_timeout
+        self.metrics.use(table)
+        for model in table.routes:
+            self.follow_weights(model)
+        self.wake()
+
+    def _changed(self, backend: Backend) -> None:
+        gate = self._gates.get(backend.model)
+        if gate is not None:
+            gate.wake()
+
+    def _gate_of(self, route: Route) -> Gate:
+        gate = self._gates.get(route.model)
+        if gate is None:
+            admission = self.context.settings.admission
+            gate = Gate(admission.queue_limit, admission.queue_timeout, self._clock)
+            self._gates[route.model] = gate
+        return gate
+
+    def _pool_of(self, backend: Backend) -> Pool:
+        pool = self._pools.get(backend)
+        if pool is None:
+            connect = self.context.settings.timeouts.connect
+            pool = Pool(backend.url, connect_timeout=connect)
+            self._pools[backend] = pool
+        return pool
+
+    def _record(self, record: Record) -> None:
+        self.metrics.observe(record)
+        self.recent.add(record)
+        self._access_log.write(record)
+
+
+class LiveControl:
+    """A running gateway as the admin API sees it: `admin.control.Control`.
+
+    Writes to the database run in a thread, since they wait for the disk.
+    """
+
+    def __init__(self, gateway: Gateway, reload: Callable[[], Settings]) -> None:
+        self._gateway = gateway
+        self._reload = reload
+
+    @property
+    def settings(self) -> Settings:
+        return self._gateway.context.settings
+
+    @property
+    def table(self) -> Table:
+        return self._gateway.context.table
+
+    def find(self, request_id: str) -> Record | None:
+        return self._gateway.recent.get(request_id)
+
+    def standings(self) -> Sequence[tuple[Key, Standing]]:
+        context = self._gateway.context
+        return [(key, context.limiter.standing(key)) for key in context.keyring.keys]
+
+    async def set_weights(
+        self,
+        model: str,
+        weights: Mapping[str, float],
+        *,
+        revision: int | None,
+        reason: str,
+        by: str,
+    ) -> None:
+        book = self._gateway.weights
+        await asyncio.to_thread(book.set, model, weights, revision, reason, by)
+        self._gateway.follow_weights(model)
+
+    async def set_enabled(self, backend: str, enabled: bool, *, by: str) -> None:
+        switch = Switch(enabled, by, time.time())
+        await asyncio.to_thread(self._gateway.store.switch_backend, backend, switch)
+        live = self.table.backends.get(backend)
+        if live is not None:
+            live.enabled = enabled
+        self._gateway.wake()
+
+    async def history(self, model: str | None, limit: int) -> Sequence[WeightChange]:
+        return await asyncio.to_thread(self._gateway.weights.history, model, limit)
+
+    async def reload(self) -> Settings:
+        return self._reload()
+
+
+def create_app(gateway: Gateway, reload: Callable[[], Settings]) -> ASGIApp:
+    """The ASGI application of a gateway, for any server.
+
+    Args:
+        reload: reads the configuration anew and puts it in force; raises ConfigError.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        health = asyncio.create_task(gateway.watch_health())
+        try:
+            yield
+        finally:
+            health.cancel()
+            await asyncio.gather(health, return_exceptions=True)
+            gateway.close()
+
+    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    origins = gateway.context.settings.server.cors_origins
+    if origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]
+        )
+    add_routes(app, gateway.context, gateway.metrics.render, gateway.context_window)
+    app.include_router(admin.router(LiveControl(gateway, reload)))
+    return FrontDoor(app, gateway.context, gateway.paths)
+
+
+def _new_id() -> str:
+    return f"req_{secrets.token_hex(12)}"

@@ -1,0 +1,106 @@
+"""`gateway serve`: run the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from gateway.app import Gateway, create_app
+from gateway.edge.protocol import GatewayProtocol
+from gateway.edge.server import Server
+from gateway.reload import Reloader
+from gateway.settings import Settings, load
+
+# Clients and load balancers keep connections for a minute; closing first makes them race.
+KEEP_ALIVE = 75
+BACKLOG = 4096
+
+log = logging.getLogger("gateway")
+
+
+def serve(
+    config: Annotated[Path, typer.Option("--config", "-c", help="Configuration file.")] = Path(
+        "gateway.yaml"
+    ),
+    access_log: Annotated[
+        str, typer.Option(help="File for the access log, '-' for standard output.")
+    ] = "-",
+) -> None:
+    """Run the gateway.
+
+    The configuration is read anew when the file changes, on SIGHUP and by `gateway reload`.
+    SIGTERM drains: /ready turns 503, open streams finish.
+
+    Example: gateway serve -c gateway.yaml --access-log access.jsonl
+    """
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    for noisy in ("httpx", "uvicorn.error", "alembic"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    read = partial(load, config, os.environ)
+    settings = read()
+    listener = _listen(settings)
+    gateway = Gateway(settings, None if access_log == "-" else Path(access_log))
+    reloader = Reloader(config, read, gateway.reload)
+    host, port = listener.getsockname()[:2]
+    _announce(settings, host, port)
+    uvicorn_loop = uvicorn.Config("", loop="uvloop").get_loop_factory()
+    with asyncio.Runner(loop_factory=uvicorn_loop) as runner:
+        runner.run(_run(gateway, reloader, settings, listener))
+
+
+async def _run(
+    gateway: Gateway, reloader: Reloader, settings: Settings, listener: socket.socket
+) -> None:
+    config = uvicorn.Config(
+        create_app(gateway, reloader.reload),
+        http=partial(GatewayProtocol, gateway.context, gateway.paths),  # type: ignore[arg-type]
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=int(settings.server.drain_timeout),
+    )
+    server = Server(config, gateway.drain, settings.server.drain_delay)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, reloader.reload_quietly)
+    watcher = asyncio.create_task(reloader.watch())
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        watcher.cancel()
+
+
+def _listen(settings: Settings) -> socket.socket:
+    host, port = settings.server.host, settings.server.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise OSError(
+            f"cannot listen on {host}:{port}: {error.strerror}. Is another gateway running? "
+            "Choose another port with server.port or GATEWAY_SERVER__PORT."
+        ) from None
+
+
+def _announce(settings: Settings, host: str, port: int) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    log.info("listening on http://%s:%d", shown, port)
+    log.info("base URL for OpenAI SDKs and Codex: http://%s:%d/v1", shown, port)
+    log.info("base URL for Claude Code and Anthropic SDKs: http://%s:%d", shown, port)
+    log.info("models: %s", ", ".join(settings.models) or "none configured")
