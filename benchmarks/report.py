@@ -42,9 +42,13 @@ class Results:
 
     def ratio(self, contender: str, reference: str, workload: str) -> float | None:
         """Median over rounds of the quotient within a round, in which both ran side by side."""
+        return _median(self.ratios(contender, reference, workload))
+
+    def ratios(self, contender: str, reference: str, workload: str) -> list[float]:
+        """The quotient of each round that both have."""
         below = self._by_round(reference, workload)
         above = self._by_round(contender, workload)
-        return _median([above[number] / below[number] for number in above if number in below])
+        return [above[number] / below[number] for number in above if number in below]
 
     def added_ms(self, contender: str) -> tuple[float, float] | None:
         """Added time to first byte in ms: median, and 99th percentile.
@@ -103,6 +107,7 @@ def rows(results: Results) -> dict[str, dict[str, Any]]:
             workload.name: {
                 "cpu_us": results.cpu_us(name, workload.name),
                 "times_nginx": results.ratio(name, REFERENCE, workload.name),
+                "times_nginx_by_round": results.ratios(name, REFERENCE, workload.name),
             }
             for workload in CPU_WORKLOADS
         }

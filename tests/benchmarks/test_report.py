@@ -55,7 +55,7 @@ def test_a_failed_workload_is_not_measured() -> None:
     results = Results(cpu=[sample("gateway", 0, 30.0), sample("nginx", 0, 10.0)])
     results.failures["gateway", "small"] = "3 replies were no success"
     assert results.ratio("gateway", "nginx", "small") is None
-    assert rows(results)["nginx"]["small"] == {"cpu_us": 10.0, "times_nginx": 1.0}
+    assert rows(results)["nginx"]["small"]["times_nginx_by_round"] == [1.0]
 
 
 def test_the_file_holds_gates_with_their_states(tmp_path: Path) -> None:
