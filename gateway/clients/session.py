@@ -102,7 +102,7 @@ def _session_in(user_id: str) -> str:
     if user_id[0] == "{":
         try:
             return _decode_metadata(user_id).session_id.strip()
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return ""
     old = _OLD_METADATA.search(user_id)
     return old[1] if old else ""
