@@ -83,7 +83,7 @@ class Timeline(msgspec.Struct, gc=False):
     done: float | None = None
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One exchange, finished: what metrics, the access log and `gateway why` are made from.
 
     Attributes:

@@ -211,5 +211,5 @@ def since(start: float, mark: float | None) -> float | None:
 
 def marks(timeline: Timeline) -> dict[str, float | None]:
     """Each mark as `NAME_ms` since `received`."""
-    passed = msgspec.structs.asdict(timeline).items()
-    return {f"{name}_ms": since(timeline.received, mark) for name, mark in passed if name != FIRST}
+    names = timeline.__struct_fields__[1:]
+    return {f"{name}_ms": since(timeline.received, getattr(timeline, name)) for name in names}
