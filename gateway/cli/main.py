@@ -43,6 +43,7 @@ COMMANDS = {
     "canary": Command("gateway.cli.canary:app", "See and change how a model's traffic is split."),
     "why": Command("gateway.cli.why:why", "Explain where a request went and where its time went."),
     "reload": Command("gateway.cli.reload:reload", "Have it read its configuration anew."),
+    "sim": Command("gateway.cli.sim:sim", "Run a simulated vLLM server."),
 }
 
 

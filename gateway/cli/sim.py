@@ -1,0 +1,104 @@
+"""`gateway sim`: a simulated vLLM server."""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from gateway.simulator.config import EngineConfig
+from gateway.simulator.presets import PRESETS
+from gateway.simulator.server import create_app
+
+DEFAULTS = EngineConfig()
+
+
+def sim(
+    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8001,
+    host: Annotated[str, typer.Option()] = "127.0.0.1",
+    model: Annotated[str, typer.Option(help="The model id it serves.")] = DEFAULTS.model,
+    preset: Annotated[
+        str, typer.Option(help=f"The machine it simulates: {', '.join(PRESETS)}.")
+    ] = DEFAULTS.preset,
+    max_num_batched_tokens: Annotated[
+        int, typer.Option(help="Chunk size: tokens computed in a step, at most.")
+    ] = DEFAULTS.max_num_batched_tokens,
+    max_num_seqs: Annotated[
+        int, typer.Option(help="Sequences that run at once, at most.")
+    ] = DEFAULTS.max_num_seqs,
+    block_size: Annotated[
+        int | None, typer.Option(help="Tokens in a KV cache block; the preset's by default.")
+    ] = None,
+    num_gpu_blocks: Annotated[
+        int | None, typer.Option(help="KV cache blocks; as the preset's memory by default.")
+    ] = None,
+    max_model_len: Annotated[
+        int | None, typer.Option(help="Tokens of prompt and answer; the preset's by default.")
+    ] = None,
+    prefix_caching: Annotated[
+        bool, typer.Option("--enable-prefix-caching/--no-enable-prefix-caching")
+    ] = DEFAULTS.prefix_caching,
+    long_prefill_token_threshold: Annotated[
+        int, typer.Option(help="The longest chunk of one prompt; 0 for no limit.")
+    ] = DEFAULTS.long_prefill_token_threshold,
+    speed: Annotated[float, typer.Option(help="Simulated seconds in a real one.")] = DEFAULTS.speed,
+    answer_tokens: Annotated[
+        int, typer.Option(help="Tokens after which an answer ends by itself.")
+    ] = DEFAULTS.answer_tokens,
+    api_key: Annotated[
+        str | None, typer.Option(envvar="VLLM_API_KEY", help="Asked for as a Bearer token.")
+    ] = None,
+) -> None:
+    """Run a simulated vLLM server: vLLM's scheduler and HTTP surface without a model or a GPU.
+
+    Its times follow a preset, its answers are always the same text. They say nothing about any
+    real machine.
+
+    Example: gateway sim --port 8001 --model llama-3-70b --max-num-batched-tokens 512
+    """
+    try:
+        config = EngineConfig(
+            model=model,
+            preset=preset,
+            max_num_batched_tokens=max_num_batched_tokens,
+            max_num_seqs=max_num_seqs,
+            block_size=block_size,
+            num_gpu_blocks=num_gpu_blocks,
+            max_model_len=max_model_len,
+            prefix_caching=prefix_caching,
+            long_prefill_token_threshold=long_prefill_token_threshold,
+            speed=speed,
+            api_key=api_key,
+            answer_tokens=answer_tokens,
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    listener = _listen(host, port)
+    typer.echo(_start_line(config, *listener.getsockname()[:2]))
+    server = uvicorn.Config(
+        create_app(config),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    uvicorn.Server(server).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise OSError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+
+
+def _start_line(config: EngineConfig, host: str, port: int) -> str:
+    return (
+        f"simulated vLLM on http://{host}:{port}: model {config.model}, {config.preset}, "
+        f"max_num_batched_tokens {config.max_num_batched_tokens}, max_num_seqs "
+        f"{config.max_num_seqs}, block_size {config.tokens_per_block}, {config.blocks} blocks, "
+        f"speed {config.speed:g}"
+    )
