@@ -86,11 +86,10 @@ class WeightBook:
         with self._lock:
             try:
                 self._models = self._followed(models)
-            except (StateFailed, RevisionTaken) as error:
-                said = error.detail if isinstance(error, StateFailed) else "changed by another"
-                raise ConfigError(
-                    [f"database_url: the weights cannot be stored: {said}"]
-                ) from error
+            except RevisionTaken as error:
+                raise _not_kept("another process that uses the database changed them") from error
+            except StateFailed as error:
+                raise _not_kept(error.detail) from error
 
     def of(self, model: str) -> Weights:
         """The weights of a model.
@@ -191,8 +190,9 @@ def _merge(
 
 def _reason(before: dict[str, float], after: dict[str, float], dropped: set[str]) -> str:
     if not after:
-        return "the model left the file"
-    said = "the file changed" if before else "the model came into the file"
+        said = "the model left the file"
+    else:
+        said = "the file changed" if before else "the model came into the file"
     return said + (f"; overrides dropped: {', '.join(sorted(dropped))}" if dropped else "")
 
 
@@ -244,10 +244,14 @@ def _checked_one(model: str, arm: str, value: object, old: Weights) -> float:
         raise BadRequest(f"The weight of arm `{arm}` {said}.", param=f"weights.{arm}") from None
 
 
+def _not_kept(why: str | None) -> ConfigError:
+    return ConfigError([f"database_url: the weights cannot be stored: {why}"])
+
+
 def _conflict(model: str, revision: int) -> Conflict:
     return Conflict(
-        f"The weights of model `{model}` are at revision {revision} now: someone changed them "
-        f"since. Look at them again, and repeat the change with revision {revision}.",
+        f"The weights of model `{model}` are at revision {revision} now, not the one this change "
+        f"was made for. Look at them again, and repeat the change with revision {revision}.",
         param="revision",
     )
 

@@ -17,6 +17,9 @@ from sqlalchemy.pool import ConnectionPoolEntry
 # Seconds to wait for another process that writes, such as the one this process takes over from.
 LOCK_TIMEOUT = 5.0
 
+READS = "gateway_reads"
+"""Execution option of transactions that only read, and so need no place to write."""
+
 
 class UnusableFile(Exception):
     """The file cannot be the gateway's database; says why, and what to do."""
@@ -74,5 +77,7 @@ def _configure(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    # At once for writing: a transaction that reads first could find itself unable to write later.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    # At once for writing, unless it only reads: a transaction that reads first could find itself
+    # unable to write later.
+    reads = connection.get_execution_options().get(READS, False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")

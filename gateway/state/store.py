@@ -118,11 +118,11 @@ class Store:
     def overrides(self) -> dict[str, dict[str, Override]]:
         """The weights set by hand that are in force, by model and arm."""
         found: dict[str, dict[str, Override]] = {}
-        with self._transaction() as connection:
+        with self._transaction(reads=True) as connection:
             for row in connection.execute(select(weight_overrides)).mappings():
                 fields = dict(row)
-                arms = found.setdefault(fields.pop("model"), {})
-                arms[fields.pop("arm")] = Override(**fields)
+                model, arm = fields.pop("model"), fields.pop("arm")
+                found.setdefault(model, {})[arm] = Override(**fields)
         return found
 
     def latest_changes(self) -> dict[str, WeightChange]:
@@ -131,18 +131,18 @@ class Store:
             weight_changes.c.model
         )
         identity = tuple_(weight_changes.c.model, weight_changes.c.revision)
-        with self._transaction() as connection:
+        with self._transaction(reads=True) as connection:
             rows = connection.execute(select(weight_changes).where(identity.in_(newest)))
             return {row["model"]: WeightChange(**row) for row in rows.mappings()}
 
     def history(self, model: str | None = None, limit: int = 100) -> list[WeightChange]:
         """Changes of one model's weights, or of all models', the newest first."""
-        query = select(weight_changes).order_by(
-            weight_changes.c.at.desc(), weight_changes.c.revision.desc()
-        )
-        if model is not None:
-            query = query.where(weight_changes.c.model == model)
-        with self._transaction() as connection:
+        newest = weight_changes.c.revision.desc()
+        if model is None:
+            query = select(weight_changes).order_by(weight_changes.c.at.desc(), newest)
+        else:  # in order even where the wall clock was set back
+            query = select(weight_changes).where(weight_changes.c.model == model).order_by(newest)
+        with self._transaction(reads=True) as connection:
             rows = connection.execute(query.limit(limit)).mappings()
             return [WeightChange(**row) for row in rows]
 
@@ -165,7 +165,7 @@ class Store:
 
     def switches(self) -> dict[str, Switch]:
         """What the operator last said of backends, by name."""
-        with self._transaction() as connection:
+        with self._transaction(reads=True) as connection:
             rows = connection.execute(select(backend_switches)).mappings()
             return {row["backend"]: Switch(row["enabled"], row["by"], row["at"]) for row in rows}
 
@@ -179,7 +179,7 @@ class Store:
             connection.execute(insert(backend_switches).values(values))
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _transaction(self, *, reads: bool = False) -> Iterator[Connection]:
         """A transaction, committed at the end.
 
         Raises:
@@ -188,7 +188,7 @@ class Store:
         if self._engine is None:
             raise RuntimeError("the store is not open")
         try:
-            with self._engine.begin() as connection:
+            with self._engine.execution_options(**{sqlite.READS: reads}).begin() as connection:
                 yield connection
         except IntegrityError:
             raise

@@ -268,6 +268,17 @@ def test_memory_is_bounded_by_the_keys_in_use(limiter: Limiter, clock: Clock) ->
         grant.release()
 
 
+def test_a_key_in_debt_is_not_forgotten(limiter: Limiter, clock: Clock) -> None:
+    key = replace(FREE, id="debtor", tokens_per_minute=100)
+    grant = limiter.admit(key)
+    grant.charge(10_000)
+    grant.release()
+    for n in range(1000):
+        limiter.admit(Key(f"k{n}", "k")).release()
+    assert len(limiter._accounts) <= 128
+    assert refused(limiter, key).retry_after == 5941  # 9,900 tokens and the first free one
+
+
 def test_an_unused_key_stands_at_its_limits(limiter: Limiter) -> None:
     key = replace(FREE, requests_per_minute=7, tokens_per_minute=11)
     assert limiter.standing(key) == Standing(0, 7, 11)

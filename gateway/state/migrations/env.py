@@ -9,9 +9,7 @@ from gateway.state.schema import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    # SQLite can undo DDL, so a step that fails leaves the database as it was; and it can change a
-    # table only by copying it, which is what a batch does.
-    transactional_ddl=True,
+    # SQLite can change a table only by copying it, which is what a batch does.
     render_as_batch=True,
 )
 with context.begin_transaction():
