@@ -11,6 +11,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -82,7 +83,7 @@ class Gateway:
             record=self._record,
             clock=clock,
             wall_clock=time.time,
-            new_id=_new_id,
+            new_id=_ids(),
         )
         self._take_over(self.store.disabled_backends())
 
@@ -261,5 +262,7 @@ def create_app(gateway: Gateway, reload: Callable[[], Settings]) -> ASGIApp:
     return FrontDoor(app, gateway.context, gateway.paths)
 
 
-def _new_id() -> str:
-    return f"req_{secrets.token_hex(12)}"
+def _ids() -> Callable[[], str]:
+    """Request ids: unique across restarts, and cheaper than asking the kernel each time."""
+    run, numbers = secrets.token_hex(6), count()
+    return lambda: f"req_{run}{next(numbers):08x}"

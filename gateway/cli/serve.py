@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -80,6 +81,9 @@ async def _run(
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, reloader.reload_quietly)
     watcher = asyncio.create_task(reloader.watch())
+    # What is loaded by now stays; the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
     try:
         await server.serve(sockets=[listener])
     finally:

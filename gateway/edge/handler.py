@@ -17,7 +17,6 @@ from gateway.exchange.call import Call
 from gateway.exchange.context import Context
 from gateway.exchange.draft import Draft
 from gateway.exchange.exchange import Exchange
-from gateway.exchange.headers import find
 from gateway.exchange.outgoing import Outgoing
 from gateway.exchange.reply import Reply
 from gateway.keys.keyring import Key
@@ -49,6 +48,7 @@ class Handler:
         self._context = context
         self._endpoint = endpoint
         self._headers = headers
+        self._fields = dict(headers)
         self._key: Key | None = None
         self._exchange: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
@@ -67,8 +67,11 @@ class Handler:
             endpoint.dialect,
             request_id,
             context.clock,
-            [(b"x-request-id", request_id.encode()), *self._cors()],
+            [(b"x-request-id", request_id.encode())],
         )
+
+        if context.settings.server.cors_origins:
+            self._outgoing.headers += self._cors()
 
     def open(self) -> bool:
         """Look at the head alone. False: the request was refused and answered."""
@@ -77,7 +80,7 @@ class Handler:
             self._key = context.keyring.authenticate(self._headers)
             self._draft.key = self._key.name
             limit = context.settings.server.max_body_mib
-            length = find(self._headers, b"content-length")
+            length = self._fields.get(b"content-length", b"")
             if length.isdigit() and int(length) > limit * 2**20:
                 raise TooLarge(TOO_LARGE.format(limit=limit))
         except GatewayError as error:
@@ -173,15 +176,16 @@ class Handler:
 
     def _finish(self, outcome: Outcome) -> None:
         self.done = True
+        # The exchange and the reply refer to this handler: without the cut only the collector
+        # could free a request, and its pauses would be in every other request's TTFT.
+        self._exchange = self._task = None
         self._draft.timeline.done = self._context.clock()
         outgoing = self._outgoing
         self._context.record(self._draft.record(outgoing.status, outcome, outgoing.bytes_out))
 
     def _cors(self) -> list[tuple[bytes, bytes]]:
         allowed = self._context.settings.server.cors_origins
-        if not allowed:
-            return []
-        origin = find(self._headers, b"origin")
+        origin = self._fields.get(b"origin")
         if not origin or not ("*" in allowed or origin.decode("latin-1") in allowed):
             return []
         return [(b"access-control-allow-origin", origin), (b"vary", b"origin")]

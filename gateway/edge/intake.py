@@ -17,7 +17,7 @@ from gateway.errors import BadRequest, Forbidden, NotFound
 from gateway.exchange.call import Call
 from gateway.exchange.context import Context
 from gateway.exchange.draft import Draft
-from gateway.exchange.headers import find, to_backend
+from gateway.exchange.headers import to_backend
 from gateway.exchange.pins import Pin
 from gateway.keys.keyring import Key
 from gateway.records import Api
@@ -35,14 +35,15 @@ def understand(
         BadRequest, Forbidden, NotFound, TooLarge: what is wrong with the request.
     """
     limit = context.settings.server.max_body_mib * 2**20
-    body = decode(body, find(headers, b"content-encoding"), limit)
+    fields = dict(headers)
+    body = decode(body, fields.get(b"content-encoding", b""), limit)
     draft.bytes_in = len(body)
     seen = peek(body, endpoint.api)
     draft.requested_model = seen.model[:200]
     route, arm_name = _resolve(context, key, seen.model)
     draft.model = route.model
     draft.stream = endpoint.streams and seen.stream
-    arm_name = _header_arm(headers) or arm_name
+    arm_name = fields.get(b"x-gateway-arm", b"").decode("latin-1").strip() or arm_name
     arm, session, pinned = _assign(context, key, route, headers, seen, arm_name, draft)
     changes = _changes(endpoint, key, route, seen)
     upstream = route.settings.upstream_model or route.model
@@ -93,10 +94,6 @@ def _offer(context: Context, key: Key) -> str:
     if not names:
         return "This key may use no model; ask the operator to allow one."
     return "Models for this key: " + ", ".join(f"`{name}`" for name in names[:50]) + "."
-
-
-def _header_arm(headers: Headers) -> str | None:
-    return find(headers, b"x-gateway-arm").decode("latin-1").strip() or None
 
 
 def _assign(

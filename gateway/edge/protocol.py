@@ -70,7 +70,7 @@ class HotCycle:
         self._body_bytes = 0
         self._refused = False
         self._begun = False
-        self.handler = Handler(
+        self._handler: Handler | None = Handler(
             protocol.context, endpoint, protocol.url, protocol.headers, reply=self
         )
         self._expects_continue = protocol.expect_100_continue
@@ -82,7 +82,7 @@ class HotCycle:
         """It is this request's turn on the connection."""
         self._begun = True
         self._protocol.active = self
-        if not self.handler.open():
+        if self._handler is not None and not self._handler.open():
             self._refused = True
         elif not self.more_body:
             self._start()
@@ -106,17 +106,28 @@ class HotCycle:
         if not self._refused:
             self._refused = True
             self._body.clear()
-            self.handler.refuse(error)
+            if self._handler is not None:
+                self._handler.refuse(error)
 
     def disconnect(self) -> None:
         self.disconnected = True
-        if not self.handler.done:
-            self.handler.client_gone()
+        if self._handler is not None:
+            self._handler.client_gone()
+
+    def pause(self) -> None:
+        """The client reads slower than it is written to."""
+        if self._handler is not None:
+            self._handler.pause()
+
+    def resume(self) -> None:
+        if self._handler is not None:
+            self._handler.resume()
 
     def _start(self) -> None:
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
-        self._protocol.run(self.handler.start(body))
+        if self._handler is not None:
+            self._protocol.run(self._handler.start(body))
 
     # The answer: exchange.reply.Reply
 
@@ -165,6 +176,9 @@ class HotCycle:
     def _end(self) -> None:
         self.response_complete = True
         self._protocol.active = None
+        # The handler writes to this cycle: left whole, the circle would wait for the collector,
+        # whose pauses would be in the other requests' time to first token.
+        self._handler = None
 
 
 class GatewayProtocol(HttpToolsProtocol):
@@ -325,9 +339,9 @@ class GatewayProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         if self.active is not None:
-            self.active.handler.pause()
+            self.active.pause()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         if self.active is not None:
-            self.active.handler.resume()
+            self.active.resume()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from gateway.keys.keyring import Key
 from gateway.records import Api
@@ -10,8 +10,7 @@ from gateway.routing.backend import Backend
 from gateway.routing.table import Arm, Route
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What to send, to whom, and what to mind in the answer.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+
+import msgspec
 
 from gateway.records import Api, NoToken, Outcome, Record, Timeline, Usage
 
@@ -17,8 +18,11 @@ _NO_TOKEN = {
 }
 
 
-@dataclass(slots=True)
-class Draft:
+def _no_gaps() -> array[float]:
+    return array("f")  # four bytes a gap: a long answer has tens of thousands of them
+
+
+class Draft(msgspec.Struct, gc=False):
     """Filled in along the way, by whoever learns a fact first. Fields are those of `Record`."""
 
     id: str
@@ -36,14 +40,13 @@ class Draft:
     arm: str = ""
     backend: str = ""
     forced: bool = False
-    tried: list[str] = field(default_factory=list)
+    tried: list[str] = []
     usage: Usage | None = None
-    # Four bytes a gap: a long answer has tens of thousands of them.
-    gaps: array[float] = field(default_factory=lambda: array("f"))
+    gaps: array[float] = msgspec.field(default_factory=_no_gaps)
     bytes_in: int = 0
     error: str = ""
-    detail: list[str] = field(default_factory=list)
-    weights: dict[str, float] = field(default_factory=dict)
+    detail: list[str] = []
+    weights: dict[str, float] = {}
     revision: int = 0
 
     def record(self, status: int, outcome: Outcome, bytes_out: int) -> Record:

@@ -63,6 +63,7 @@ class Exchange:
             raise
         finally:
             self._limits.stop()
+            self._task = None
 
     def pause(self) -> None:
         """The client reads slower than it is written to."""
@@ -119,8 +120,8 @@ class Exchange:
         if draft.timeline.admitted is None:
             draft.timeline.admitted = self._context.clock()
         draft.arm, draft.backend = backend.arm, backend.name
-        if self._call.key.expose_arm and not self._outgoing.started:
-            self._expose(backend)
+        if self._call.key.expose_arm:
+            self._outgoing.served_by(backend.arm, backend.name)
         attempt = Attempt(self._call, backend, self._outgoing, draft, self._context.clock)
         self._attempt = attempt
         self._limits.watch(attempt)
@@ -146,12 +147,6 @@ class Exchange:
             draft.usage = attempt.usage or self._relayed(attempt)
             self._attempt = None
             self._limits.watch(None)
-
-    def _expose(self, backend: Backend) -> None:
-        names = (b"x-gateway-arm", b"x-gateway-backend")
-        kept = [header for header in self._outgoing.headers if header[0] not in names]
-        values = (backend.arm.encode(), backend.name.encode())
-        self._outgoing.headers = kept + list(zip(names, values, strict=True))
 
     def _pin(self, attempt: Attempt, backend: Backend) -> None:
         if attempt.response_id:

@@ -36,6 +36,7 @@ _CREDENTIALS = {b"authorization", b"x-api-key", b"api-key", b"cookie"}
 _ENGINE_ONLY = {b"x-vllm-priority", b"x-data-parallel-rank"}
 
 _NOT_TO_BACKEND = _HOP_BY_HOP | _REQUEST_OWN | _CREDENTIALS
+_NOT_TO_BACKEND_EITHER = _NOT_TO_BACKEND | _ENGINE_ONLY
 _NOT_TO_CLIENT = _HOP_BY_HOP | {
     b"content-length",
     b"content-type",
@@ -55,14 +56,14 @@ def to_backend(headers: Sequence[tuple[bytes, bytes]], *, engine_fields: bool) -
         headers: as received, names in lower case.
         engine_fields: the key may send engine-only headers.
     """
+    unwanted = _NOT_TO_BACKEND if engine_fields else _NOT_TO_BACKEND_EITHER
     named = _named_by_connection(headers)
     return b"".join(
-        b"%b: %b\r\n" % (name, value)
-        for name, value in headers
-        if name not in _NOT_TO_BACKEND
-        and not name.startswith(b"x-gateway-")
-        and name not in named
-        and (engine_fields or name not in _ENGINE_ONLY)
+        [
+            b"%b: %b\r\n" % (name, value)
+            for name, value in headers
+            if name not in unwanted and name not in named and name[:10] != b"x-gateway-"
+        ]
     )
 
 
@@ -70,9 +71,11 @@ def to_client(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
     """The backend's headers that a client may see, without the ones that frame the body."""
     named = _named_by_connection(headers)
     return [
-        (name, value)
-        for name, value in headers
-        if name not in _NOT_TO_CLIENT and not name.startswith(b"x-gateway-") and name not in named
+        header
+        for header in headers
+        if header[0] not in _NOT_TO_CLIENT
+        and header[0] not in named
+        and header[0][:10] != b"x-gateway-"
     ]
 
 
@@ -85,7 +88,7 @@ def find(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> bytes:
 
 
 def _named_by_connection(headers: Sequence[tuple[bytes, bytes]]) -> Sequence[bytes]:
-    value = find(headers, b"connection").lower()
+    value = find(headers, b"connection")
     if not value or value in (b"keep-alive", b"close"):
         return ()
-    return [token.strip() for token in value.split(b",")]
+    return [token.strip() for token in value.lower().split(b",")]

@@ -47,10 +47,12 @@ class TimeLimits:
         self._abandon = abandon
         self._attempt: Attempt | None = None
         self._paused_since: float | None = None
-        steps = [timeouts.total, timeouts.idle]
         if stream:
-            steps += [keepalive_interval, timeouts.first_token]
-        self._longest_sleep = min(steps)
+            self._longest_sleep = min(
+                timeouts.total, timeouts.idle, timeouts.first_token, keepalive_interval
+            )
+        else:
+            self._longest_sleep = min(timeouts.total, timeouts.idle)
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(self._longest_sleep, self._wake)
 
@@ -66,6 +68,9 @@ class TimeLimits:
 
     def stop(self) -> None:
         self._timer.cancel()
+        self._attempt = None
+        # They are methods of the exchange, which holds this: see HotCycle._end.
+        self._expire = self._abandon = _nothing
 
     def _wake(self) -> None:
         now = self._clock()
@@ -110,3 +115,7 @@ class TimeLimits:
         else:
             limit, what = self._timeouts.idle, "the time between two tokens"
         return BackendTimeout(TOO_LONG.format(limit=limit, what=what), detail=f"timeout: {what}")
+
+
+def _nothing(*_: object) -> None:
+    """What an exchange that is over does when a limit passes."""

@@ -48,6 +48,7 @@ class Outgoing:
         self._request_id = request_id
         self._clock = clock
         self.headers = headers
+        self._server: Headers = []
         self.model = ""
         self.response_id: str | None = None
         self.status = 0
@@ -60,10 +61,17 @@ class Outgoing:
     def started(self) -> bool:
         return self.status != 0
 
+    def served_by(self, arm: str, backend: str) -> None:
+        """Tell the client who answers; the last one named counts, while the head is held."""
+        self._server = [
+            (b"x-gateway-arm", arm.encode()),
+            (b"x-gateway-backend", backend.encode()),
+        ]
+
     def whole(self, status: int, headers: Headers, body: bytes) -> None:
         """Answer in one piece."""
         self.status = status
-        self._reply.start(status, self.headers + headers, len(body))
+        self._reply.start(status, self.headers + self._server + headers, len(body))
         self._write(body)
         self._finish()
 
@@ -71,7 +79,7 @@ class Outgoing:
         """Send the head of an event stream, unless it has gone out."""
         if not self.started:
             self.status = 200
-            self._reply.start(200, [*self.headers, *headers, *_EVENT_STREAM], None)
+            self._reply.start(200, [*self.headers, *self._server, *headers, *_EVENT_STREAM], None)
 
     def send(self, data: bytes, events: int) -> None:
         """Send whole events of an open stream."""

@@ -164,8 +164,8 @@ class Line(msgspec.Struct, gc=False):
 
 def line(record: Record) -> Line:
     """The line of a finished request."""
-    usage, timeline = record.usage, record.timeline
-    start = timeline.received
+    usage = record.usage
+    body_complete, admitted, sent, headers, byte, first, last, done = passed(record.timeline)
     return Line(
         ts=datetime.fromtimestamp(record.at, UTC),
         id=record.id,
@@ -185,14 +185,14 @@ def line(record: Record) -> Line:
         status=record.status,
         outcome=record.outcome,
         no_token=record.no_token,
-        body_complete_ms=since(start, timeline.body_complete),
-        admitted_ms=since(start, timeline.admitted),
-        sent_ms=since(start, timeline.sent),
-        upstream_headers_ms=since(start, timeline.upstream_headers),
-        first_byte_ms=since(start, timeline.first_byte),
-        first_token_ms=since(start, timeline.first_token),
-        last_token_ms=since(start, timeline.last_token),
-        done_ms=since(start, timeline.done),
+        body_complete_ms=body_complete,
+        admitted_ms=admitted,
+        sent_ms=sent,
+        upstream_headers_ms=headers,
+        first_byte_ms=byte,
+        first_token_ms=first,
+        last_token_ms=last,
+        done_ms=done,
         prompt_tokens=usage.prompt if usage else None,
         cached_tokens=usage.cached if usage else None,
         completion_tokens=usage.completion if usage else None,
@@ -204,12 +204,23 @@ def line(record: Record) -> Line:
     )
 
 
-def since(start: float, mark: float | None) -> float | None:
-    """Milliseconds from `start` to a mark; None where it never came so far."""
-    return None if mark is None else round((mark - start) * 1000, 3)
+def passed(timeline: Timeline) -> list[float | None]:
+    """Each mark after `received`, in order, in milliseconds since it; None where it never came."""
+    start = timeline.received
+    times = (
+        timeline.body_complete,
+        timeline.admitted,
+        timeline.sent,
+        timeline.upstream_headers,
+        timeline.first_byte,
+        timeline.first_token,
+        timeline.last_token,
+        timeline.done,
+    )
+    return [None if time is None else round((time - start) * 1000, 3) for time in times]
 
 
 def marks(timeline: Timeline) -> dict[str, float | None]:
     """Each mark as `NAME_ms` since `received`."""
-    names = timeline.__struct_fields__[1:]
-    return {f"{name}_ms": since(timeline.received, getattr(timeline, name)) for name in names}
+    names = (f"{name}_ms" for name in timeline.__struct_fields__[1:])
+    return dict(zip(names, passed(timeline), strict=True))
