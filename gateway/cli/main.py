@@ -35,6 +35,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "demo": Command("gateway.cli.demo:demo", "Try it: two simulated engines, traffic, a table."),
     "init": Command("gateway.cli.init:init", "Write a commented configuration with fresh keys."),
     "check": Command("gateway.cli.check:check", "Say in plain words what a configuration means."),
     "serve": Command("gateway.cli.serve:serve", "Run the gateway."),

@@ -1,0 +1,161 @@
+"""Starts everything, drives traffic, shows it, and stops everything again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import tempfile
+from pathlib import Path
+
+import httpx
+import yaml
+from rich.console import Console
+from rich.live import Live
+
+from gateway.demo.children import Child
+from gateway.demo.plan import CHUNKS, MODEL, Plan
+from gateway.demo.screen import render
+from gateway.demo.tally import Tally
+from gateway.demo.traffic import Traffic
+from gateway.errors import GatewayError
+
+REFRESH = 0.25
+LOG_DELAY = 5.0
+"""Seconds the access log may take to hold the last request."""
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Demo:
+    """One run.
+
+    Args:
+        requests: after how many it ends; None for when a signal comes.
+        concurrency: conversations at a time.
+        console: where the table goes.
+
+    Attributes:
+        tally: what was measured, once the gateway runs.
+        children: the processes started.
+    """
+
+    def __init__(
+        self, plan: Plan, *, requests: int | None, concurrency: int, console: Console
+    ) -> None:
+        self.tally: Tally | None = None
+        self.children: list[Child] = []
+        self._plan = plan
+        self._requests = requests
+        self._concurrency = concurrency
+        self._console = console
+
+    async def run(self) -> None:
+        """Run until the requests are done or a signal of `STOPPING` comes.
+
+        Raises:
+            GatewayError: something did not start, or ended early.
+        """
+        stop = asyncio.Event()
+        for name in STOPPING:
+            asyncio.get_running_loop().add_signal_handler(name, stop.set)
+        stopped = asyncio.create_task(stop.wait())
+        with tempfile.TemporaryDirectory(prefix="gateway-demo-") as folder:
+            work = asyncio.create_task(self._work(Path(folder)))
+            try:
+                await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
+                work.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await work
+            finally:
+                stopped.cancel()
+                # The gateway first: engines that vanish under it would look like failures.
+                for child in reversed(self.children):
+                    child.stop()
+
+    async def _work(self, folder: Path) -> None:
+        url = await self._start(folder)
+        headers = {"authorization": f"Bearer {self._plan.key}"}
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        async with httpx.AsyncClient(
+            base_url=url, headers=headers, limits=limits, timeout=None, trust_env=False
+        ) as client:
+            traffic = Traffic(client, concurrency=self._concurrency, limit=self._requests)
+            driving = asyncio.create_task(traffic.run())
+            try:
+                await self._show(url, client, driving)
+            finally:
+                driving.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await driving
+
+    async def _start(self, folder: Path) -> str:
+        """Start the engines, then the gateway before them; where the gateway listens."""
+        self._console.print("Starting two simulated engines and the gateway …")
+        key = {"VLLM_API_KEY": self._plan.engine_key}
+        engines = {
+            arm: self._spawn(f"engine {arm}", self._plan.engine_arguments(arm), folder, key)
+            for arm in CHUNKS
+        }
+        ports = {arm: await engine.port() for arm, engine in engines.items()}
+        configuration = self._plan.configuration(ports, str(folder / "gateway.db"))
+        (folder / "gateway.yaml").write_text(yaml.safe_dump(configuration, sort_keys=False))
+        log = folder / "access.jsonl"
+        arguments = ["serve", "-c", str(folder / "gateway.yaml"), "--access-log", str(log)]
+        port = await self._spawn("gateway", arguments, folder, {}).port()
+        self.tally = Tally(log, CHUNKS)
+        return f"http://127.0.0.1:{port}"
+
+    def _spawn(
+        self, name: str, arguments: list[str], folder: Path, environment: dict[str, str]
+    ) -> Child:
+        child = Child(name, arguments, folder / f"{name}.log", environment)
+        self.children.append(child)
+        return child
+
+    async def _show(self, url: str, client: httpx.AsyncClient, driving: asyncio.Task[None]) -> None:
+        """Keep the table true until all requests are sent, answered and logged."""
+        tally = self.tally
+        assert tally is not None
+        weights = await self._weights(client)
+        with Live(
+            render(self._plan, url, tally, weights), console=self._console, auto_refresh=False
+        ) as live:
+            late = 0.0
+            while True:
+                tally.follow()
+                live.update(render(self._plan, url, tally, weights), refresh=True)
+                if driving.done():
+                    self._check(driving)
+                    if tally.requests == self._requests:
+                        return
+                    late += REFRESH
+                    if late > LOG_DELAY:
+                        raise GatewayError(
+                            f"{self._requests} requests were sent, but the gateway logged "
+                            f"{tally.requests} only."
+                        )
+                for child in self.children:
+                    child.check()
+                await asyncio.wait((driving,), timeout=REFRESH)
+                if driving.done():
+                    await asyncio.sleep(REFRESH)
+                weights = await self._weights(client)
+
+    def _check(self, driving: asyncio.Task[None]) -> None:
+        """Raises:
+        GatewayError: the traffic ended because the gateway could not be reached.
+        """
+        failure = driving.exception()
+        if failure is None:
+            return
+        for child in self.children:
+            child.check()
+        raise GatewayError(f"The demo's own requests failed: {failure!r}") from failure
+
+    async def _weights(self, client: httpx.AsyncClient) -> dict[str, float]:
+        """In force now: they can be changed while the demo runs."""
+        headers = {"authorization": f"Bearer {self._plan.admin_key}"}
+        answer = await client.get(f"/admin/v1/models/{MODEL}", headers=headers)
+        arms = answer.raise_for_status().json()["arms"]
+        return {arm["name"]: arm["weight"] for arm in arms}

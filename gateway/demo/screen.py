@@ -1,0 +1,59 @@
+"""What the demo shows."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gateway.demo.plan import MODEL, Plan
+from gateway.demo.tally import Tally
+
+NO_VERDICT = "Verdict: none yet. The gateway gives none until it weighs evidence."
+
+
+def render(plan: Plan, url: str, tally: Tally, weights: dict[str, float]) -> RenderableType:
+    """The whole screen."""
+    return Group(_triple(plan, url), _arms(tally, weights, plan.speed), _notes(plan, url))
+
+
+def _triple(plan: Plan, url: str) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_row("Base URL", f"{url}/v1   (Claude Code and Anthropic SDKs: {url})")
+    table.add_row("Key", plan.key)
+    table.add_row("Model", MODEL)
+    return table
+
+
+def _arms(tally: Tally, weights: dict[str, float], speed: float) -> Table:
+    unit = "ms" if speed == 1 else "simulated ms"
+    table = Table(title=f"Time to first token, as the gateway measured it ({unit})")
+    table.add_column("Arm")
+    for name in ("Weight", "Requests", "Errors", "P50", "P90", "P99", "Cached"):
+        table.add_column(name, justify="right")
+    for name, arm in tally.arms.items():
+        times = arm.percentiles(speed).values()
+        table.add_row(
+            name,
+            f"{weights[name]:g}",
+            str(arm.requests),
+            str(arm.errors),
+            *("-" if time is None else f"{time:.0f}" for time in times),
+            f"{arm.cached_share:.0%}",
+        )
+    return table
+
+
+def _notes(plan: Plan, url: str) -> Text:
+    lines = ["The engines are simulated: these times say nothing about a real machine."]
+    if plan.speed != 1:
+        lines.append(
+            f"They run at speed {plan.speed:g}: times are the measured ones multiplied by "
+            f"{plan.speed:g}, and so is what the gateway and this machine add."
+        )
+    lines += [
+        NO_VERDICT,
+        f"Change the split: GATEWAY_URL={url} GATEWAY_ADMIN_KEY={plan.admin_key} "
+        f"gateway canary set {MODEL} chunk-512=90 chunk-64=10",
+    ]
+    return Text("\n".join(lines), overflow="fold")
