@@ -1,15 +1,16 @@
 """An event stream read beside its relay: first token, gaps, usage, and whether it ended well.
 
-Only whole events pass, so a keep-alive or an error event can always follow what was sent. A read
-that holds whole events, which is nearly every read, passes as the very bytes that came.
+Only whole events pass, so a keep-alive or an error event can always follow what was sent.
 """
 
 from __future__ import annotations
 
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
+from gateway.protocols.alike import Alike
 from gateway.protocols.rename import Renamer
-from gateway.protocols.sse import Reader
+from gateway.protocols.seen import NOTHING, TOKEN, Seen
+from gateway.protocols.sse import Event, Reader
 from gateway.protocols.tokens import Observer
 from gateway.records import Usage
 
@@ -28,6 +29,9 @@ class Stream:
         self._reader = Reader()
         self._observer = Observer(call.api, call.echo_prompt)
         self._rename = Renamer(*call.rename).event
+        self._alike = Alike()
+        # Of a repeated prompt only its length tells which text is generated.
+        self._alike.hopeful = call.echo_prompt is None
         self._withhold_usage = call.withhold_usage
         self._draft = draft
         self.terminal = False
@@ -43,32 +47,59 @@ class Stream:
         Raises:
             ValueError: an event is longer than the reader's bound.
         """
-        whole = not self._reader.pending
-        events = self._reader.feed(data)
-        whole = whole and not self._reader.pending
         before = self.tokens
         out: list[bytes] = []
-        for event in events:
-            seen = self._observer.feed(event)
-            if seen.token:
-                self.tokens += 1
-            if seen.usage is not None:
-                self.usage = seen.usage
-            if seen.error:
-                self.failed = event.data
-            self.terminal |= seen.terminal
-            self.finished |= seen.finished
-            if seen.response_id:
-                self.response_id = seen.response_id
-            if seen.usage_only and self._withhold_usage:
-                whole = False
-                continue
-            renamed = self._rename(event.raw)
-            whole = whole and renamed is event.raw
-            out.append(renamed)
+        position = count = 0
+        while position < len(data):
+            if self._alike.hopeful and not self._reader.pending:
+                end, run = self._alike.run(data, position)
+                if run:
+                    out.append(self._alike.relayed(data, position, end))
+                    self.tokens += run
+                    count += run
+                    position = end
+                    continue
+                # One event by itself: what follows may be alike.
+                end = data.find(b"\n\n", position) + 2
+                piece = data[position:end] if end > 1 else data[position:]
+            else:
+                piece = data[position:] if position else data
+            position += len(piece)
+            count += self._read(piece, out)
         if self.tokens > before:
             self._mark(now)
-        return (data if whole else b"".join(out)), len(out)
+        return out[0] if len(out) == 1 else b"".join(out), count
+
+    def _read(self, data: bytes, out: list[bytes]) -> int:
+        """Decode the events that `data` completes and add what the client gets of them."""
+        relayed = 0
+        for event in self._reader.feed(data):
+            seen = self._observer.feed(event)
+            if seen.usage_only and self._withhold_usage:
+                self.usage = seen.usage
+                continue
+            renamed = self._rename(event.raw)
+            out.append(renamed)
+            relayed += 1
+            if seen is TOKEN:
+                self.tokens += 1
+                if self._alike.hopeful:
+                    self._alike.learn(event.raw, renamed)
+            elif seen is not NOTHING:
+                self._note(seen, event)
+        return relayed
+
+    def _note(self, seen: Seen, event: Event) -> None:
+        if seen.token:
+            self.tokens += 1
+        if seen.usage is not None:
+            self.usage = seen.usage
+        if seen.error:
+            self.failed = event.data
+        self.terminal |= seen.terminal
+        self.finished |= seen.finished
+        if seen.response_id:
+            self.response_id = seen.response_id
 
     def _mark(self, now: float) -> None:
         timeline = self._draft.timeline
