@@ -31,10 +31,9 @@ class BlockTable:
 
     def extend_hashes(self, tokens: array[int], block_size: int, salt: str = "") -> None:
         """Hash the full blocks of `tokens` that have no digest yet."""
-        parent = self.hashes[-1] if self.hashes else salt.encode(errors="surrogatepass")
+        parent = self.hashes[-1] if self.hashes else _digest(salt.encode(errors="surrogatepass"))
         for end in range((len(self.hashes) + 1) * block_size, len(tokens) + 1, block_size):
-            block = tokens[end - block_size : end].tobytes()
-            parent = blake2b(block, key=blake2b(parent).digest(), digest_size=16).digest()
+            parent = _digest(parent + tokens[end - block_size : end].tobytes())
             self.hashes.append(parent)
 
 
@@ -153,3 +152,7 @@ class PrefixCache:
             self._hash_of[block] = digest
             self._copies.setdefault(digest, OrderedDict())[block] = None
         table.registered = max(table.registered, full)
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
