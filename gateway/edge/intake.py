@@ -23,6 +23,9 @@ from gateway.keys.keyring import Key
 from gateway.records import Api
 from gateway.routing.table import Arm, Route
 
+# Clients of these APIs may send no cap, and mean the model's own.
+_CAPS = {Api.RESPONSES: "max_output_tokens", Api.MESSAGES: "max_tokens"}
+
 Headers = Sequence[tuple[bytes, bytes]]
 
 
@@ -42,6 +45,7 @@ def understand(
     draft.requested_model = seen.model[:200]
     route, arm_name = _resolve(context, key, seen.model)
     draft.model = route.model
+    _check_offered(route, endpoint)
     draft.stream = endpoint.streams and seen.stream
     arm_name = fields.get(b"x-gateway-arm", b"").decode("latin-1").strip() or arm_name
     arm, session, pinned = _assign(context, key, route, headers, seen, arm_name, draft)
@@ -87,6 +91,16 @@ def _resolve(context: Context, key: Key, requested: str) -> tuple[Route, str | N
             code="model_not_allowed",
         )
     return route, arm
+
+
+def _check_offered(route: Route, endpoint: Endpoint) -> None:
+    backends = [backend for arm in route.arms.values() for backend in arm.backends]
+    if backends and not any(backend.offers(endpoint.api) for backend in backends):
+        path = endpoint.path.decode()
+        raise NotFound(
+            f"No server of model `{route.model}` offers {path}; use another API of it.",
+            code="unsupported_api",
+        )
 
 
 def _offer(context: Context, key: Key) -> str:
@@ -175,6 +189,9 @@ def _changes(endpoint: Endpoint, key: Key, route: Route, seen: Peek) -> dict[str
     if key.cache_salt and endpoint.api is not Api.OTHER:
         # Prefix-cache hits are visible as speed; a salt keeps one key from probing another's.
         changes["cache_salt"] = json.dumps(key.id).encode()
+    cap = route.settings.max_output_tokens
+    if cap is not None and endpoint.api in _CAPS and not seen.caps_output:
+        changes[_CAPS[endpoint.api]] = b"%d" % cap
     if endpoint.api in (Api.CHAT, Api.COMPLETIONS) and seen.stream and not seen.include_usage:
         changes["stream_options"] = seen.stream_options_with_usage()
     return changes

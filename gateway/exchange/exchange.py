@@ -110,10 +110,14 @@ class Exchange:
         return call.route.candidates(call.arm, call.session, tried, cross_arm=cross_arm)
 
     def _pick(self) -> Backend | None:
-        return next((backend for backend in self._candidates() if backend.claim()), None)
+        api = self._call.api
+        for backend in self._candidates():
+            if backend.offers(api) and backend.claim():
+                return backend
+        return None
 
     def _nothing_serves(self) -> bool:
-        return next(self._candidates(), None) is None
+        return not any(backend.offers(self._call.api) for backend in self._candidates())
 
     async def _try(self, backend: Backend) -> AttemptFailed | None:
         draft = self._draft

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gateway.records import Api
 from gateway.routing.circuit import Circuit
 from gateway.settings import BackendSettings
 
@@ -41,6 +42,11 @@ class Backend:
     @property
     def max_concurrency(self) -> int:
         return self.settings.max_concurrency
+
+    def offers(self, api: str) -> bool:
+        """Whether it serves an API, as far as its settings say; `auto` leaves it to the try."""
+        apis = self.settings.apis
+        return apis == "auto" or api in apis or api == Api.OTHER
 
     def usable(self) -> bool:
         """Whether it takes new requests, if it has a free place."""
