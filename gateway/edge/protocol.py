@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from gateway.edge.handler import TOO_LARGE, Handler
-from gateway.edge.paths import Endpoint, HotPaths
+from gateway.edge.cycle import HotCycle
+from gateway.edge.handler import TOO_LARGE
+from gateway.edge.paths import HotPaths
 from gateway.errors import BadRequest, HeadersTooLarge, RequestTimeout, TooLarge
 from gateway.exchange.context import Context
-from gateway.exchange.reply import Headers
 from gateway.protocols import faults
 from gateway.records import Api
 
@@ -42,143 +42,6 @@ class Part(Enum):
     HEAD = auto()
     BODY = auto()
     DONE = auto()
-
-
-class _Unawaited:
-    """Stands where uvicorn keeps the event that wakes an ASGI `receive()`; nobody waits here."""
-
-    def set(self) -> None: ...
-
-
-class HotCycle:
-    """One hot request on one connection: takes its body, and is the `Reply` it is answered by.
-
-    The attributes up to `message_event` are those uvicorn reads of a RequestResponseCycle.
-    """
-
-    message_event = _Unawaited()
-
-    def __init__(self, protocol: GatewayProtocol, endpoint: Endpoint, keep_alive: bool) -> None:
-        self.response_complete = False
-        self.disconnected = False
-        self.more_body = True
-        self.keep_alive = keep_alive
-        self._protocol = protocol
-        self._transport = protocol.transport
-        self._chunked = False
-        self._body: list[bytes] = []
-        self._body_bytes = 0
-        self._refused = False
-        self._begun = False
-        self._handler: Handler | None = Handler(
-            protocol.context, endpoint, protocol.url, protocol.headers, reply=self
-        )
-        self._expects_continue = protocol.expect_100_continue
-        self._http10 = protocol.scope["http_version"] == "1.0"
-
-    # The request, as the protocol tells it
-
-    def begin(self) -> None:
-        """It is this request's turn on the connection."""
-        self._begun = True
-        self._protocol.active = self
-        if self._handler is not None and not self._handler.open():
-            self._refused = True
-        elif not self.more_body:
-            self._start()
-        elif self._expects_continue:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    def feed(self, body: bytes) -> None:
-        self._body_bytes += len(body)
-        limit = self._protocol.context.settings.server.max_body_mib
-        if self._body_bytes > limit * 2**20:
-            self.refuse(TooLarge(TOO_LARGE.format(limit=limit)))
-        elif not self._refused:
-            self._body.append(body)
-
-    def complete(self) -> None:
-        self.more_body = False
-        if self._begun and not self._refused:
-            self._start()
-
-    def refuse(self, error: BadRequest) -> None:
-        if not self._refused:
-            self._refused = True
-            self._body.clear()
-            if self._handler is not None:
-                self._handler.refuse(error)
-
-    def disconnect(self) -> None:
-        self.disconnected = True
-        if self._handler is not None:
-            self._handler.client_gone()
-
-    def pause(self) -> None:
-        """The client reads slower than it is written to."""
-        if self._handler is not None:
-            self._handler.pause()
-
-    def resume(self) -> None:
-        if self._handler is not None:
-            self._handler.resume()
-
-    def _start(self) -> None:
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self._body.clear()
-        if self._handler is not None:
-            self._protocol.run(self._handler.start(body))
-
-    # The answer: exchange.reply.Reply
-
-    def start(self, status: int, headers: Headers, length: int | None) -> None:
-        if self.more_body:
-            self.keep_alive = False  # what is left of the body cannot be told from a next request
-        head = [STATUS_LINE[status]]
-        for name, value in headers:
-            head += (name, b": ", value, b"\r\n")
-        if length is not None:
-            head.append(b"content-length: %d\r\n" % length)
-        elif self._http10:
-            self.keep_alive = False
-        else:
-            self._chunked = True
-            head.append(b"transfer-encoding: chunked\r\n")
-        if not self.keep_alive or self._protocol.context.draining:
-            self.keep_alive = False
-            head.append(b"connection: close\r\n")
-        head.append(b"\r\n")
-        self._transport.write(b"".join(head))
-
-    def write(self, data: bytes) -> None:
-        if self.disconnected:
-            return  # the task that writes has yet to notice
-        if self._chunked:
-            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
-        else:
-            self._transport.write(data)
-
-    def finish(self) -> None:
-        if self._chunked:
-            self._transport.write(b"0\r\n\r\n")
-        self._end()
-        if self.keep_alive:
-            self._protocol.on_response_complete()
-        elif self.more_body:
-            self._protocol.linger()
-        else:
-            self._transport.close()
-
-    def abort(self) -> None:
-        self._end()
-        self._transport.abort()
-
-    def _end(self) -> None:
-        self.response_complete = True
-        self._protocol.active = None
-        # The handler writes to this cycle: left whole, the circle would wait for the collector,
-        # whose pauses would be in the other requests' time to first token.
-        self._handler = None
 
 
 class GatewayProtocol(HttpToolsProtocol):
