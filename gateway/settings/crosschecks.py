@@ -33,7 +33,7 @@ def _list(value: Any) -> list[Any]:
 def _number(value: Any) -> float | None:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import isclass
 from typing import Any
 
-from gateway.settings.faults import Fault, Path
-from gateway.settings.tree import FixedSections
+from gateway.settings.faults import Fault, Path, dotted
+from gateway.settings.tree import FixedSections, Section
 
 PREFIX = "GATEWAY_"
 _DELIMITER = "__"
@@ -45,12 +46,23 @@ def overlay(data: dict[str, Any], env: Mapping[str, str]) -> tuple[dict[str, Any
             sections = ", ".join(FixedSections.model_fields)
             faults.append(Fault((variable,), f"the environment can set only {sections}"))
             continue
+        if not _can_be_set(path):
+            faults.append(Fault((variable,), f"there is nothing below {dotted(path[:-1])}"))
+            continue
         source.env_vars = {variable.lower(): env[variable]}
         try:
             data = _merged(data, source())
-        except SettingsError:
-            faults.append(Fault(path, f'must be JSON, such as ["a", "b"] (set by {variable})'))
+        except (SettingsError, RecursionError):
+            example = '["a", "b"]' if len(path) > 1 else '{"NAME": "value"}'
+            faults.append(Fault(path, f"must be JSON, such as {example} (set by {variable})"))
     return data, faults
+
+
+def _can_be_set(path: Path) -> bool:
+    """Whether a path is a section, a setting, or at least a name a section might have."""
+    section = FixedSections.model_fields[str(path[0])].annotation
+    deepest = 2 if isclass(section) and issubclass(section, Section) else 1
+    return len(path) <= deepest and "" not in path
 
 
 def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,20 +53,21 @@ class Fault:
 
 def dotted(path: Path) -> str:
     """`("keys", 0, "name")` as `keys[0].name`; what cannot be a name is cut and escaped."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{_shown(part)}" for part in path)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{shown(part)}" for part in path)
     return "".join(parts).removeprefix(".")
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
+    """A name as a fault shows it: on one line, and not endless."""
     text = name if name.isprintable() else ascii(name)[1:-1]
     return text if len(text) <= 128 else text[:128] + "…"
 
 
 def listed(names: Iterable[str]) -> str:
     """Names for a sentence: at most ten of them."""
-    shown = [_shown(name) for name in names]
-    more = f" and {len(shown) - 10} more" if len(shown) > 10 else ""
-    return (", ".join(shown[:10]) or "none") + more
+    parts = [shown(name) for name in names]
+    more = f" and {len(parts) - 10} more" if len(parts) > 10 else ""
+    return (", ".join(parts[:10]) or "none") + more
 
 
 def masked(name: str) -> str:

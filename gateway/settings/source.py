@@ -12,6 +12,7 @@ from gateway.errors import ConfigError
 from gateway.settings.faults import Fault, Path, masked
 
 _MERGE = "tag:yaml.org,2002:merge"
+_QUOTED_NAME = re.compile(r"(alias|handle|tag|anchor) (['\"]).*\2", re.DOTALL)
 _UNWANTED_TAGS = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 
 
@@ -24,6 +25,18 @@ class _Loader(yaml.SafeLoader):
             first: [(tag, form) for tag, form in rules if tag not in _UNWANTED_TAGS]
             for first, rules in self.yaml_implicit_resolvers.items()
         }
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """PyYAML lets plain exceptions escape for `!!bool x`, `!!timestamp x` and long numbers."""
+        try:
+            value = super().construct_object(node, deep=deep)
+            if isinstance(value, str):
+                value.encode()  # half of a surrogate pair is no text
+            return value
+        except (ValueError, KeyError, IndexError, AttributeError, TypeError):
+            raise yaml.constructor.ConstructorError(
+                None, None, "a value that cannot be read", node.start_mark
+            ) from None
 
 
 def read(content: bytes, label: str) -> tuple[dict[str, Any], list[Fault]]:
@@ -51,8 +64,6 @@ def read(content: bytes, label: str) -> tuple[dict[str, Any], list[Fault]]:
         raise ConfigError([f"{label}: line {line} holds a character YAML does not allow"]) from None
     except RecursionError:
         raise ConfigError([f"{label}: is nested too deeply"]) from None
-    except ValueError:
-        raise ConfigError([f"{label}: holds a number that cannot be read"]) from None
 
 
 def _parse(text: str, label: str) -> tuple[dict[str, Any], list[Fault]]:
@@ -100,7 +111,7 @@ def _syntax(error: yaml.MarkedYAMLError, label: str) -> str:
     """Where and what, without the line's text, which may hold a secret."""
     mark = error.problem_mark or error.context_mark
     where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the text"
-    problem = re.sub(r"'[^']{3,}'", "…", error.problem or "cannot be read")
+    problem = _QUOTED_NAME.sub(r"\1", error.problem or "cannot be read")
     if "\\t" in problem:
         problem = "a tab, where YAML wants spaces"
     return f"{label}: {where}: {problem}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
-from gateway.settings.faults import Fault, Path
+from gateway.settings.faults import Fault, Path, shown
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<what>[^{}]*)\}|\$\{")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -74,8 +74,8 @@ class Substitution:
         try:
             text = (self._directory / name).read_text(encoding="utf-8")
         except OSError as error:
-            return Fault((), f"cannot read the file {name}: {error.strerror}")
+            return Fault((), f"cannot read the file {shown(name)}: {error.strerror}")
         except ValueError:
-            return Fault((), f"the file {name} is not UTF-8 text")
+            return Fault((), f"the file {shown(name)} is not UTF-8 text")
         # Secrets are files of one line, and most editors end a line.
         return text.rstrip("\r\n")

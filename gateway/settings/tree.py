@@ -27,6 +27,7 @@ from gateway.settings.types import (
     Port,
     Positive,
     PositiveOrZero,
+    Rising,
     Secret,
     Sha256,
     Share,
@@ -205,7 +206,7 @@ class AdmissionSettings(Section):
 class RolloutSettings(Section):
     """How a canary grows: `steps` in percent, `min_duration` of a step and `block` in seconds."""
 
-    steps: Annotated[list[Percent], Field(min_length=1)] = [1.0, 5.0, 25.0, 50.0, 100.0]
+    steps: Annotated[list[Percent], Field(min_length=1), Rising] = [1.0, 5.0, 25.0, 50.0, 100.0]
     min_duration: Positive = 600.0
     block: Positive = 30.0
     min_blocks: Count = 20

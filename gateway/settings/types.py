@@ -6,6 +6,7 @@ A refusal never repeats the value: it may be a secret that was put in the wrong 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -151,6 +152,12 @@ def _no_repeats(values: list[str]) -> list[str]:
     return values
 
 
+def _rising(values: list[float]) -> list[float]:
+    if any(later <= earlier for earlier, later in pairwise(values)):
+        raise fault("must rise: each step above the one before")
+    return values
+
+
 def _database_url(value: str) -> str:
     if value.startswith(("postgresql:", "postgres:", "postgresql+")):
         raise fault(
@@ -159,6 +166,8 @@ def _database_url(value: str) -> str:
         )
     if not value.startswith("sqlite:///"):
         raise fault("must be sqlite:///FILE, such as sqlite:///gateway.db")
+    if value.removeprefix("sqlite:///").partition("?")[0] in ("", ":memory:"):
+        raise fault("must name a file, such as sqlite:///gateway.db: memory forgets the weights")
     return value
 
 
@@ -204,3 +213,4 @@ Share = Annotated[_Float, Field(gt=0, le=1), _number("must be a number above 0 a
 Percent = Annotated[_Float, Field(gt=0, le=100), _number("must be above 0 and at most 100 percent")]
 Weight = Annotated[_Float, Field(ge=0, le=1_000_000), _number("must be a number from 0 to 1000000")]
 NoRepeats = AfterValidator(_no_repeats)
+Rising = AfterValidator(_rising)
