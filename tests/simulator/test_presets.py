@@ -49,6 +49,23 @@ def cpu(chunk: int, length: int, *, warm: bool = False) -> list[Served]:
     return served("cpu-tiny", chunk, load, 4, seqs=32)[-24:]
 
 
+@pytest.mark.parametrize(
+    ("chunk", "length", "measured"),
+    [
+        (64, 700, 1405),
+        (512, 700, 360),
+        (2048, 700, 556),
+        (64, 2600, 5195),
+        (512, 2600, 2865),
+        (2048, 2600, 1941),
+    ],
+)
+def test_on_the_small_machine_cold_p90s_are_of_the_right_size(
+    chunk: int, length: int, measured: float
+) -> None:
+    assert 1 / 1.7 < percentile(cpu(chunk, length), 90) / measured < 1.7
+
+
 @pytest.mark.parametrize("length", [700, 2600])
 def test_on_the_small_machine_chunk_64_is_the_slowest_by_far(length: int) -> None:
     others = [percentile(cpu(chunk, length), 90) for chunk in (512, 2048)]

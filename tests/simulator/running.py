@@ -1,0 +1,77 @@
+"""A simulated server on a real socket within the test's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import uvicorn
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.simulator.config import EngineConfig
+from gateway.simulator.engine import Engine
+from gateway.simulator.server import create_app
+
+
+@dataclass
+class Server:
+    """A simulated server that listens, and a client for it."""
+
+    url: str
+    engine: Engine
+    client: httpx.AsyncClient
+
+    async def post(self, path: str, **body: Any) -> httpx.Response:
+        return await self.client.post(path, json=body)
+
+    async def events(self, path: str, **body: Any) -> list[str]:
+        """The stream's events, without the blank lines between them."""
+        response = await self.post(path, stream=True, **body)
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        text = response.text
+        assert text.endswith("\n\n")
+        return text.removesuffix("\n\n").split("\n\n")
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """One sample of `/metrics`."""
+        text = (await self.client.get("/metrics")).text
+        wanted = {"engine": "0", "model_name": "m", **labels}
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                if sample.name == name and sample.labels == wanted:
+                    return float(sample.value)
+        raise AssertionError(f"no {name} with {wanted} in:\n{text}")
+
+    async def until(self, running: int) -> None:
+        """Wait until as many requests run, at most half a second."""
+        async with asyncio.timeout(0.5):
+            while len(self.engine.scheduler.running) != running:
+                await asyncio.sleep(0.002)
+
+
+@asynccontextmanager
+async def serving(**config: Any) -> AsyncIterator[Server]:
+    """Serve a model `m`, a hundred times as fast as real unless told otherwise."""
+    app = create_app(EngineConfig(**{"model": "m", "speed": 100.0, **config}))
+    listener = socket.create_server(("127.0.0.1", 0))
+    settings = uvicorn.Config(
+        app, log_config=None, server_header=False, timeout_graceful_shutdown=1
+    )
+    settings.load()
+    server = uvicorn.Server(settings)
+    server.lifespan = settings.lifespan_class(settings)
+    # Not `serve`: its loop looks ten times a second whether it should end.
+    await server.startup(sockets=[listener])
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with httpx.AsyncClient(base_url=url, trust_env=False, verify=False) as client:
+        try:
+            yield Server(url, app.state.engine, client)
+        finally:
+            await client.aclose()
+            await server.shutdown(sockets=[listener])
