@@ -13,7 +13,7 @@ _ALPHABETS = ((r"[0-9]+", 10), (r"[0-9a-f]+|[0-9A-F]+", 16), (r"[0-9a-z]+|[0-9A-
 _URL_SAFE = 64
 _PLACEHOLDER = re.compile(
     r"change[-_]?me|replace[-_]?(?:me|this|with)|your[-_]?(?:api|admin|secret)?[-_]?key|example|"
-    r"placeholder|password|passwd|12345678|abcdefgh|qwerty|(.)\1{5}",
+    r"placeholder|password|passwd|12345678|abcdefgh|qwerty|(.)\1{7}",
     re.IGNORECASE,
 )
 _MINIMUM_DISTINCT = 9
