@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from gateway.errors import RateLimited
 from gateway.keys.keyring import Key
 
+Headers = list[tuple[bytes, bytes]]
+
 MINUTE = 60.0
 
 # The part of one unit that may be missing, since sums of floats are off by a little.
@@ -25,6 +27,17 @@ TOLERANCE = 1e-3
 
 # When a place falls free is anyone's guess; a second is what clients' retries start with.
 CONCURRENCY_RETRY = 1.0
+
+_REQUESTS = (
+    b"x-ratelimit-limit-requests",
+    b"x-ratelimit-remaining-requests",
+    b"x-ratelimit-reset-requests",
+)
+_TOKENS = (
+    b"x-ratelimit-limit-tokens",
+    b"x-ratelimit-remaining-tokens",
+    b"x-ratelimit-reset-tokens",
+)
 
 OVER_CONCURRENCY = (
     "Key `{name}` has {limit} requests running, as many as it may have at once; let one end and "
@@ -36,7 +49,7 @@ OVER_RATE = "Key `{name}` has used its {limit} {what} per minute; try again in {
 class LimitReached(RateLimited):
     """A limit of the key refuses the request; `headers` say what is left of each."""
 
-    def __init__(self, message: str, wait: float, headers: list[tuple[bytes, bytes]]) -> None:
+    def __init__(self, message: str, wait: float, headers: Headers) -> None:
         super().__init__(message, retry_after=wait)
         self.headers = headers
 
@@ -72,9 +85,9 @@ class Allowance:
         """Seconds until the whole allowance is there."""
         return max(self._full_at - now, 0.0)
 
-    def left(self, now: float) -> int:
-        """Whole units that are there."""
-        return max(int((MINUTE - self.reset(now)) / self._unit + TOLERANCE), 0)
+    def left(self, until_full: float) -> int:
+        """Whole units that are there, by the seconds until all of them are."""
+        return max(int((MINUTE - until_full) / self._unit + TOLERANCE), 0)
 
 
 class _Account:
@@ -99,12 +112,12 @@ class _Account:
         allowances = (self.requests, self.tokens)
         return not self.running and not any(one and one.reset(now) for one in allowances)
 
-    def headers(self, now: float) -> list[tuple[bytes, bytes]]:
-        lines: list[tuple[bytes, bytes]] = []
+    def headers(self, now: float) -> Headers:
+        lines: Headers = []
         if self.requests is not None:
-            lines += _headers(b"requests", self.requests, now)
+            lines += _headers(_REQUESTS, self.requests, now)
         if self.tokens is not None:
-            lines += _headers(b"tokens", self.tokens, now)
+            lines += _headers(_TOKENS, self.tokens, now)
         return lines
 
 
@@ -120,7 +133,7 @@ class Grant:
         self._released = False
 
     @property
-    def headers(self) -> list[tuple[bytes, bytes]]:
+    def headers(self) -> Headers:
         """`x-ratelimit-*` as OpenAI writes them, for the limits the key has, as of now."""
         return self._account.headers(self._clock())
 
@@ -190,8 +203,8 @@ class Limiter:
         now = self._clock()
         return Standing(
             account.running,
-            requests.left(now) if requests else None,
-            tokens.left(now) if tokens else None,
+            requests.left(requests.reset(now)) if requests else None,
+            tokens.left(tokens.reset(now)) if tokens else None,
         )
 
     def _open(self, key: Key) -> _Account:
@@ -231,18 +244,21 @@ def _exhausted(account: _Account, now: float) -> LimitReached:
     return LimitReached(message, float(wait), account.headers(now))
 
 
-def _headers(what: bytes, allowance: Allowance, now: float) -> list[tuple[bytes, bytes]]:
+def _headers(names: tuple[bytes, bytes, bytes], one: Allowance, now: float) -> Headers:
+    limit, remaining, reset = names
+    until_full = one.reset(now)
     return [
-        (b"x-ratelimit-limit-" + what, b"%d" % allowance.limit),
-        (b"x-ratelimit-remaining-" + what, b"%d" % allowance.left(now)),
-        (b"x-ratelimit-reset-" + what, duration(allowance.reset(now)).encode()),
+        (limit, b"%d" % one.limit),
+        (remaining, b"%d" % one.left(until_full)),
+        (reset, duration(until_full)),
     ]
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float) -> bytes:
     """A span as OpenAI's headers write it: `120ms`, `1.2s`, `6m0s`; rounded up to milliseconds."""
     ms = math.ceil(seconds * 1000 - TOLERANCE)
     if ms < 1000:
-        return f"{ms}ms" if ms > 0 else "0s"
+        return b"%dms" % ms if ms > 0 else b"0s"
     minutes, ms = divmod(ms, 60_000)
-    return f"{minutes}m{ms / 1000:g}s" if minutes else f"{ms / 1000:g}s"
+    rest = f"{ms / 1000:g}s".encode()
+    return b"%dm%b" % (minutes, rest) if minutes else rest

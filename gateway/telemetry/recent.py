@@ -21,8 +21,10 @@ class Recent:
 
     def add(self, record: Record) -> None:
         """Of two requests with one id the later counts."""
-        self._records.pop(record.id, None)
-        self._records[record.id] = msgspec.structs.replace(record, gaps=())
+        if record.gaps:
+            record = msgspec.structs.replace(record, gaps=())
+        self._records[record.id] = record
+        self._records.move_to_end(record.id)
         if len(self._records) > self._size:
             self._records.popitem(last=False)
 

@@ -207,7 +207,7 @@ def test_only_limits_that_exist_have_headers(limiter: Limiter) -> None:
     ],
 )
 def test_durations_are_written_as_openai_writes_them(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
+    assert duration(seconds) == said.encode()
 
 
 def test_keys_do_not_share_a_limit(limiter: Limiter) -> None:
