@@ -65,6 +65,7 @@ def compare(model: Model, backends: Mapping[str, BackendSettings]) -> Comparison
             *_uneven(reference, others, load),
             *_same_server(reference, others, model, backends),
             *_engine_differences(reference, others, engines),
+            *_unlike_control(baselines, model, backends),
         ),
         cautions=(
             *_one_machine_each((reference, *others), model),
@@ -128,6 +129,21 @@ def _engine_differences(
     return found
 
 
+def _unlike_control(
+    baselines: list[str], model: Model, backends: Mapping[str, BackendSettings]
+) -> list[str]:
+    control = model.control
+    if control is None:
+        return []
+    engines = _engines(model, control, backends)
+    return [
+        f"the baseline {name} differs from the control {control} in {', '.join(differing)}: it "
+        "must run the same"
+        for name in baselines
+        if (differing := _differing(_engines(model, name, backends), engines))
+    ]
+
+
 def _differing(left: list[EngineSettings | None], right: list[EngineSettings | None]) -> list[str]:
     """The settings in which two engines differ; what is not stated differs from nothing."""
     return [
@@ -146,10 +162,10 @@ def _one_machine_each(arms: tuple[str, ...], model: Model) -> list[str]:
     single = [name for name in arms if len(model.arms[name].backends) == 1]
     if not single:
         return []
-    have = "has" if len(single) == 1 else "have"
+    have = "has one backend" if len(single) == 1 else "have one backend each"
     return [
-        f"{' and '.join(single)} {have} one backend: the comparison is one of machines as much "
-        "as of configurations"
+        f"{' and '.join(single)} {have}: the comparison is one of machines as much as of "
+        "configurations"
     ]
 
 
@@ -158,8 +174,8 @@ def _unknown_engines(engines: Mapping[str, list[EngineSettings | None]]) -> list
     if not unknown:
         return []
     return [
-        f"{' and '.join(unknown)}: not every backend states its engine, so other differences may "
-        "go unseen"
+        f"not every backend of {' and '.join(unknown)} states its engine, so other differences "
+        "may go unseen"
     ]
 
 
