@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from gateway.edge.handler import TOO_LARGE, Handler
+from gateway.edge.handler import BODY_TOO_SLOW, TOO_LARGE, Handler
 from gateway.edge.paths import Endpoint, HotPaths, canonical
-from gateway.errors import TooLarge, UpgradeRequired
+from gateway.errors import RequestTimeout, TooLarge, UpgradeRequired
 from gateway.exchange.context import Context
 from gateway.exchange.reply import Headers
 from gateway.protocols import faults
@@ -94,7 +94,7 @@ class FrontDoor:
         handler = Handler(self._context, endpoint, scope["raw_path"], headers, reply)
         reply.handler = handler
         if handler.open():
-            body = await self._read(handler, receive)
+            body = await self._read_in_time(handler, receive)
             if body is not None:
                 handler.start(body)
         pump = asyncio.ensure_future(reply.pump())
@@ -103,6 +103,15 @@ class FrontDoor:
             await pump
         finally:
             watcher.cancel()
+
+    async def _read_in_time(self, handler: Handler, receive: Receive) -> bytes | None:
+        seconds = self._context.settings.server.body_timeout
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._read(handler, receive)
+        except TimeoutError:
+            handler.refuse(RequestTimeout(BODY_TOO_SLOW.format(seconds=seconds)))
+            return None
 
     async def _read(self, handler: Handler, receive: Receive) -> bytes | None:
         """The whole body, or None where the request was refused or the client left."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway.edge.handler import TOO_LARGE, Handler
@@ -12,6 +13,10 @@ from gateway.edge.paths import Endpoint
 from gateway.errors import BadRequest, TooLarge
 from gateway.exchange.context import Context
 from gateway.exchange.reply import Headers
+
+# Of a request that waits for its turn so much is read ahead: enough to go on reading behind most
+# requests, since only that way a client's departure is noticed.
+READ_AHEAD = 65536
 
 
 class Carrier(Protocol):
@@ -22,6 +27,7 @@ class Carrier(Protocol):
     headers: Headers
     scope: Any
     expect_100_continue: bool
+    flow: FlowControl
 
     def on_response_complete(self) -> None: ...
 
@@ -68,10 +74,10 @@ class HotCycle:
 
     def begin(self) -> None:
         """It is this request's turn on the connection."""
+        if self._handler is None:
+            return  # the client left before
         self._begun = True
         self._protocol.active = self
-        if self._handler is None:
-            return
         if self._refusal is not None:
             self._handler.refuse(self._refusal)
         elif not self._handler.open():
@@ -88,6 +94,8 @@ class HotCycle:
             self.refuse(TooLarge(TOO_LARGE.format(limit=limit)))
         elif self._handler is not None and self._refusal is None:
             self._body.append(body)
+        if not self._begun and self._body_bytes > READ_AHEAD:
+            self._protocol.flow.pause_reading()
 
     def complete(self) -> None:
         self.more_body = False

@@ -27,6 +27,7 @@ log = logging.getLogger("gateway")
 
 STOPPING = "The gateway is restarting; send the request again."
 BROKEN = "The gateway failed to handle this request; its log has the reason under {id}."
+BODY_TOO_SLOW = "The request body did not arrive within {seconds:g} s."
 TOO_LARGE = "The request body is larger than the {limit} MiB this gateway accepts."
 
 

@@ -11,13 +11,16 @@ every route.
 from __future__ import annotations
 
 import asyncio
+import socket
+import sys
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from gateway.edge.cycle import HotCycle
-from gateway.edge.handler import TOO_LARGE
+from gateway.edge.handler import BODY_TOO_SLOW, TOO_LARGE
 from gateway.edge.paths import HotPaths
 from gateway.errors import BadRequest, HeadersTooLarge, RequestTimeout, TooLarge
 from gateway.exchange.context import Context
@@ -29,11 +32,21 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 HEAD_TOO_SLOW = "The request head did not arrive within {seconds:g} s."
-BODY_TOO_SLOW = "The request body did not arrive within {seconds:g} s."
 HEAD_TOO_LARGE = "The request head is larger than the {limit} KiB this gateway accepts."
+NOT_HTTP = "This is not valid HTTP/1.1; check the base URL, its http or https, and the proxy."
+TOO_MANY = "At most {limit} requests may wait on one connection; wait for answers, or open more."
 # How long to go on reading what a refused client still sends, so that it gets to read the answer
 # instead of a connection reset.
 LINGER = 2.0
+# One read holds thousands of small requests, each of which costs kilobytes to remember.
+MAX_QUEUED = 64
+# Smaller than any limit for heads can be: a read of this size needs no look at its head.
+SMALL_READ = 1024
+OFFER = (b"connection", b"upgrade", b"http2-settings")
+
+
+class Refused(Exception):
+    """Ends the parsing of a connection: what follows on it is not looked at."""
 
 
 class Part(Enum):
@@ -42,6 +55,7 @@ class Part(Enum):
     HEAD = auto()
     BODY = auto()
     DONE = auto()
+    OVER = auto()  # nothing: the connection was refused, and what still comes is dropped
 
 
 class GatewayProtocol(HttpToolsProtocol):
@@ -60,6 +74,9 @@ class GatewayProtocol(HttpToolsProtocol):
         self._part = Part.HEAD
         self._head_bytes = 0
         self._body_bytes = 0
+        self._read = b""
+        self._began = False  # the read holds the beginning of a head
+        self._passed_over = False  # the head asks for a protocol that is not spoken here
         self._deadline: asyncio.TimerHandle | None = None
         # The hot request whose turn it is; `cycle` is the one parsed last, which with pipelining
         # is another.
@@ -69,15 +86,24 @@ class GatewayProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        sock = transport.get_extra_info("socket")
+        if sock is not None and sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._start_clock()
 
     def data_received(self, data: bytes) -> None:
+        if self._part is Part.OVER:
+            return
+        self._read = data
+        self._began = False
         super().data_received(data)
+        self._read = b""
         if self._part is Part.HEAD:
-            self._head_bytes += len(data)
+            # The read in which a head begins may hold much that came before it.
+            self._head_bytes += 1 if self._began else len(data)
             limit = self.context.settings.server.max_header_kib
             if self._head_bytes > limit * 1024:
-                self._reject(HeadersTooLarge(HEAD_TOO_LARGE.format(limit=limit)))
+                self._refuse_next(HeadersTooLarge(HEAD_TOO_LARGE.format(limit=limit)))
                 return
         # A request that came whole in one read, as most do, never starts the clock.
         if self._part is not Part.DONE and self._deadline is None:
@@ -87,6 +113,7 @@ class GatewayProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._part = Part.HEAD
         self._head_bytes = self._body_bytes = 0
+        self._began = True
 
     def _start_clock(self) -> None:
         server = self.context.settings.server
@@ -101,44 +128,102 @@ class GatewayProtocol(HttpToolsProtocol):
             self._deadline = None
 
     def _head_too_slow(self) -> None:
-        if not self._head_bytes:
+        if self._answering():
+            self._start_clock()  # an answer is under way, and what comes behind it can wait
+        elif not self._head_bytes:
             self.transport.close()  # opened and never used: there is nothing to answer
-            return
-        seconds = self.context.settings.server.header_timeout
-        self._reject(RequestTimeout(HEAD_TOO_SLOW.format(seconds=seconds)))
+        else:
+            seconds = self.context.settings.server.header_timeout
+            self._reject(RequestTimeout(HEAD_TOO_SLOW.format(seconds=seconds)))
 
     def _body_too_slow(self) -> None:
+        if self.pipeline:
+            return  # reading may be paused until its turn comes, which starts the clock anew
         seconds = self.context.settings.server.body_timeout
-        error = RequestTimeout(BODY_TOO_SLOW.format(seconds=seconds))
-        if isinstance(self.cycle, HotCycle):
-            self.cycle.refuse(error)
+        self._refuse_body(RequestTimeout(BODY_TOO_SLOW.format(seconds=seconds)))
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _refuse_next(self, error: BadRequest) -> None:
+        """Refuse what comes behind the requests so far; their answers are not disturbed."""
+        if self._answering():
+            self.cycle.keep_alive = False
         else:
             self._reject(error)
 
+    def _refuse_body(self, error: BadRequest) -> None:
+        """Refuse the request whose body is being read."""
+        if isinstance(self.cycle, HotCycle):
+            self.cycle.refuse(error)
+        elif self.pipeline or self.cycle.response_started:
+            self.transport.close()  # there is no place for an answer
+        else:
+            self._reject(error)
+
+    def _check_head(self) -> None:
+        """Raises Refused: too much of a head, or too many requests."""
+        server = self.context.settings.server
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > server.max_header_kib * 1024:
+            limit = server.max_header_kib
+            self._refuse_next(HeadersTooLarge(HEAD_TOO_LARGE.format(limit=limit)))
+            raise Refused
+        if len(self.pipeline) >= MAX_QUEUED:
+            self._refuse_next(BadRequest(TOO_MANY.format(limit=MAX_QUEUED)))
+            raise Refused
+
     def _reject(self, error: BadRequest) -> None:
         """Answer what cannot be handled as a request, and close."""
-        if self.transport.is_closing():
+        if self._part is Part.OVER or self.transport.is_closing():
             return
+        self._part = Part.OVER
         body = faults.body(Api.OTHER, error, self.context.new_id())
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
         self.transport.write(STATUS_LINE[error.status] + head % len(body) + body)
-        self.transport.close()
+        self.linger()
 
     def send_400_response(self, msg: str) -> None:
-        self._reject(BadRequest(msg))
+        if self._part is Part.BODY:
+            self._refuse_body(BadRequest(NOT_HTTP))
+        else:
+            self._refuse_next(BadRequest(NOT_HTTP))
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Clients that try WebSockets first are told 426 by the application; no news for a log."""
+        """The parser has stopped behind a head that asks to upgrade.
+
+        A WebSocket is refused by the application. Another offer, as Java's client makes one of
+        HTTP/2 with every first request, is no reason not to answer (RFC 9110 §7.8): since the
+        parser leaves out the body of such a request, it gets to read it again without the offer.
+        """
+        if not self._passed_over:
+            return
+        self._passed_over = False
+        stopped = sys.exception()
+        assert isinstance(stopped, httptools.HttpParserUpgrade)
+        lines = [b"%b %b HTTP/1.1" % (self.parser.get_method(), self.url)]
+        lines += [b"%b: %b" % header for header in self.headers if header[0] not in OFFER]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        rest = self._read[stopped.args[0] :]
+        super().data_received(b"\r\n".join((*lines, b"", rest)))
 
     # Requests
 
     def on_headers_complete(self) -> None:
+        if len(self._read) + self._head_bytes > SMALL_READ:
+            self._check_head()
+        if self.parser.should_upgrade() and self._get_upgrade() not in (None, b"websocket"):
+            self._passed_over = True
+            return
         self._part = Part.BODY
         self._stop_clock()
         hot = self.parser.get_method() == b"POST" and not self.parser.should_upgrade()
         endpoint = self._paths.find(self.url) if hot else None
         if endpoint is None:
             super().on_headers_complete()
+            if self.pipeline:
+                self.flow.resume_reading()  # or the client's departure would not be noticed
             return
         version = self.parser.get_http_version()
         self.scope["http_version"] = version
@@ -149,7 +234,6 @@ class GatewayProtocol(HttpToolsProtocol):
         if existing is None or existing.response_complete:
             cycle.begin()
         else:
-            self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
 
     def on_body(self, body: bytes) -> None:
@@ -159,11 +243,13 @@ class GatewayProtocol(HttpToolsProtocol):
         self._body_bytes += len(body)
         limit = self.context.settings.server.max_body_mib
         if self._body_bytes > limit * 2**20:
-            self._reject(TooLarge(TOO_LARGE.format(limit=limit)))
+            self._refuse_body(TooLarge(TOO_LARGE.format(limit=limit)))
         else:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._passed_over:
+            return
         self._part = Part.DONE
         self._stop_clock()
         if isinstance(self.cycle, HotCycle):
@@ -176,9 +262,14 @@ class GatewayProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         if isinstance(cycle, HotCycle):
-            cycle.begin()  # a pipelined request whose turn has come
+            # A pipelined request whose turn has come, within the end of the one before it.
+            self.active = cycle
+            self.loop.call_soon(cycle.begin)
         else:
             super()._start_asgi_task(cycle, app)
+        if self._part is Part.BODY and cycle is self.cycle:
+            self._stop_clock()
+            self._start_clock()
 
     def run(self, task: asyncio.Task[None]) -> None:
         """Keep a task where uvicorn looks for those it must wait for at shutdown."""
@@ -186,8 +277,10 @@ class GatewayProtocol(HttpToolsProtocol):
         task.add_done_callback(self.tasks.discard)
 
     def linger(self) -> None:
-        """Read on for a while, then close."""
+        """Say that this was all, read on for a while, then close."""
         self._stop_clock()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
         self._deadline = self.loop.call_later(LINGER, self.transport.close)
 
     # The connection
