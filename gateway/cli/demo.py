@@ -51,4 +51,7 @@ def _check_writable(path: Path | None) -> None:
     OSError: the file cannot be written, found out before the work is done.
     """
     if path is not None:
+        there = path.exists()
         path.open("a").close()
+        if not there:
+            path.unlink()

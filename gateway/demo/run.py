@@ -77,17 +77,24 @@ class Demo:
         url = await self._start(folder)
         headers = {"authorization": f"Bearer {self._plan.key}"}
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        # Certificates are not needed within the machine, and take a while to load.
         async with httpx.AsyncClient(
-            base_url=url, headers=headers, limits=limits, timeout=None, trust_env=False
+            base_url=url,
+            headers=headers,
+            limits=limits,
+            timeout=None,
+            trust_env=False,
+            verify=False,
         ) as client:
             traffic = Traffic(client, concurrency=self._concurrency, limit=self._requests)
             driving = asyncio.create_task(traffic.run())
             try:
                 await self._show(url, client, driving)
+            except httpx.HTTPError as error:
+                raise self._explained(error) from error
             finally:
                 driving.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await driving
+                await asyncio.wait((driving,))
 
     async def _start(self, folder: Path) -> str:
         """Start the engines, then the gateway before them; where the gateway listens."""
@@ -114,15 +121,18 @@ class Demo:
         return child
 
     async def _show(self, url: str, client: httpx.AsyncClient, driving: asyncio.Task[None]) -> None:
-        """Keep the table true until all requests are sent, answered and logged."""
+        """Keep the table true until all requests are sent, answered and logged.
+
+        Raises:
+            httpx.HTTPError: the gateway cannot be reached.
+            GatewayError: likewise, or a child has ended, or requests are missing from the log.
+        """
         tally = self.tally
         assert tally is not None
-        weights = await self._weights(client)
-        with Live(
-            render(self._plan, url, tally, weights), console=self._console, auto_refresh=False
-        ) as live:
-            late = 0.0
+        late = 0.0
+        with Live(console=self._console, auto_refresh=False) as live:
             while True:
+                weights = await self._weights(client)
                 tally.follow()
                 live.update(render(self._plan, url, tally, weights), refresh=True)
                 if driving.done():
@@ -130,28 +140,33 @@ class Demo:
                     if tally.requests == self._requests:
                         return
                     late += REFRESH
-                    if late > LOG_DELAY:
-                        raise GatewayError(
-                            f"{self._requests} requests were sent, but the gateway logged "
-                            f"{tally.requests} only."
-                        )
+                    self._check_log(tally, late)
                 for child in self.children:
                     child.check()
-                await asyncio.wait((driving,), timeout=REFRESH)
-                if driving.done():
-                    await asyncio.sleep(REFRESH)
-                weights = await self._weights(client)
+                await asyncio.sleep(REFRESH)
 
     def _check(self, driving: asyncio.Task[None]) -> None:
         """Raises:
         GatewayError: the traffic ended because the gateway could not be reached.
         """
         failure = driving.exception()
-        if failure is None:
-            return
-        for child in self.children:
-            child.check()
-        raise GatewayError(f"The demo's own requests failed: {failure!r}") from failure
+        if failure is not None:
+            raise self._explained(failure) from failure
+
+    def _check_log(self, tally: Tally, late: float) -> None:
+        if late > LOG_DELAY:
+            raise GatewayError(
+                f"{self._requests} requests were sent, but the gateway logged {tally.requests}."
+            )
+
+    def _explained(self, error: BaseException) -> GatewayError:
+        """A child that has ended explains more than the connection it broke."""
+        try:
+            for child in self.children:
+                child.check()
+        except GatewayError as found:
+            return found
+        return GatewayError(f"The demo's own requests failed: {error!r}")
 
     async def _weights(self, client: httpx.AsyncClient) -> dict[str, float]:
         """In force now: they can be changed while the demo runs."""

@@ -19,7 +19,8 @@ def render(plan: Plan, url: str, tally: Tally, weights: dict[str, float]) -> Ren
 
 def _triple(plan: Plan, url: str) -> Table:
     table = Table.grid(padding=(0, 2))
-    table.add_row("Base URL", f"{url}/v1   (Claude Code and Anthropic SDKs: {url})")
+    table.add_row("Base URL", f"{url}/v1")
+    table.add_row("", "(Anthropic's clients add the /v1 themselves)")
     table.add_row("Key", plan.key)
     table.add_row("Model", MODEL)
     return table
@@ -53,7 +54,9 @@ def _notes(plan: Plan, url: str) -> Text:
         )
     lines += [
         NO_VERDICT,
-        f"Change the split: GATEWAY_URL={url} GATEWAY_ADMIN_KEY={plan.admin_key} "
-        f"gateway canary set {MODEL} chunk-512=90 chunk-64=10",
+        "Change the split from another shell:",
+        f"  export GATEWAY_URL={url}",
+        f"  export GATEWAY_ADMIN_KEY={plan.admin_key}",
+        f"  gateway canary set {MODEL} chunk-512=90 chunk-64=10",
     ]
     return Text("\n".join(lines), overflow="fold")

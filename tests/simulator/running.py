@@ -74,4 +74,8 @@ async def serving(**config: Any) -> AsyncIterator[Server]:
             yield Server(url, app.state.engine, client)
         finally:
             await client.aclose()
+            # With a connection left, uvicorn would sleep for a tenth of a second.
+            async with asyncio.timeout(5):
+                while server.server_state.connections:
+                    await asyncio.sleep(0.001)
             await server.shutdown(sockets=[listener])
