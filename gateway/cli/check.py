@@ -83,7 +83,7 @@ class _Page:
         rows = [
             (
                 arm.name,
-                arm.role or ("control" if arm.name == model.control else "-"),
+                arm.role or "-",
                 f"{arm.weight:g}",
                 _percent(arm.share),
                 _percent(arm.load_per_backend),

@@ -11,7 +11,10 @@ from gateway.settings.comparison import Comparison, compare, loads, shares
 
 @dataclass(frozen=True, slots=True)
 class ArmMeaning:
-    """One arm. `share` and `load_per_backend` are parts of the model's traffic, from 0 to 1."""
+    """One arm, with its role also where it has it by default.
+
+    `share` and `load_per_backend` are parts of the model's traffic, from 0 to 1.
+    """
 
     name: str
     role: str | None
@@ -31,7 +34,6 @@ class ModelMeaning:
     experiment: str
     unit: str
     slo_ttft_ms: float | None
-    control: str | None
     arms: list[ArmMeaning]
     comparison: Comparison | None
 
@@ -70,6 +72,7 @@ def meaning(settings: Settings) -> Meaning:
 
 def _model(name: str, model: Model, settings: Settings) -> ModelMeaning:
     share, load = shares(model), loads(model)
+    control = model.control
     return ModelMeaning(
         name=name,
         aliases=model.aliases,
@@ -77,9 +80,15 @@ def _model(name: str, model: Model, settings: Settings) -> ModelMeaning:
         experiment=model.experiment.name,
         unit=model.experiment.unit,
         slo_ttft_ms=model.experiment.slo_ttft_ms,
-        control=model.control,
         arms=[
-            ArmMeaning(arm, one.role, one.weight, share[arm], one.backends, load[arm])
+            ArmMeaning(
+                arm,
+                one.role or ("control" if arm == control else None),
+                one.weight,
+                share[arm],
+                one.backends,
+                load[arm],
+            )
             for arm, one in model.arms.items()
         ],
         comparison=compare(model, settings.backends),
