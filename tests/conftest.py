@@ -1,4 +1,4 @@
-"""Tests of outside programs and services, and the option that lets none of them be left out.
+"""For all tests: outside programs and services, and the option that lets none be left out.
 
 Such a test carries the marker `service` and skips, saying what is missing, where that is not
 there. `--strict-services` turns every skip into a failure, so that a run in which nothing failed
@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# A deadline for each example would judge how busy the machine is, not the code.
+settings.register_profile("unhurried", parent=settings(), deadline=None)
+settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
