@@ -96,8 +96,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _start_line(config: EngineConfig, host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
     return (
-        f"simulated vLLM on http://{host}:{port}: model {config.model}, {config.preset}, "
+        f"simulated vLLM on http://{shown}:{port}: model {config.model}, {config.preset}, "
         f"max_num_batched_tokens {config.max_num_batched_tokens}, max_num_seqs "
         f"{config.max_num_seqs}, block_size {config.tokens_per_block}, {config.blocks} blocks, "
         f"speed {config.speed:g}"

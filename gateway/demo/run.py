@@ -69,6 +69,9 @@ class Demo:
                     await work
             finally:
                 stopped.cancel()
+                if not self._console.is_terminal:
+                    # Where the table is printed once, its last line is left open.
+                    self._console.line()
                 # The gateway first: engines that vanish under it would look like failures.
                 for child in reversed(self.children):
                     child.stop()

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import msgspec
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.simulator import tokenizer
 from gateway.simulator.engine import Generation
-from gateway.simulator.replies import Around, EventReply, WholeReply, data
-from gateway.simulator.service import Sampling, Service, as_json, now, request_id, text_of, usage
-
-DONE = b"data: [DONE]\n\n"
-
-
-class ChatMessage(msgspec.Struct):
-    role: str
-    content: Any = None
-    tool_calls: Any = None
-
-
-class StreamOptions(msgspec.Struct):
-    include_usage: bool | None = False
+from gateway.simulator.prompts import ChatMessage, prompt_of
+from gateway.simulator.replies import DONE, Around, EventReply, WholeReply, data
+from gateway.simulator.service import Sampling, Service, StreamOptions, now, request_id, usage
 
 
 class ChatRequest(Sampling, kw_only=True):
@@ -35,17 +21,6 @@ class ChatRequest(Sampling, kw_only=True):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     stream_options: StreamOptions | None = None
-
-
-def prompt_of(
-    messages: list[ChatMessage], tools: Any = None, *, generate: bool = True
-) -> array[int]:
-    """The tokens of a conversation; tools stand in front."""
-    turns = [("tools", as_json(tools))] if tools else []
-    for message in messages:
-        calls = as_json(message.tool_calls) if message.tool_calls else ""
-        turns.append((message.role, text_of(message.content) + calls))
-    return tokenizer.conversation(turns, generate=generate)
 
 
 def routes(service: Service) -> APIRouter:

@@ -11,11 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.simulator import tokenizer
-from gateway.simulator.chat import DONE, StreamOptions
 from gateway.simulator.engine import Generation
 from gateway.simulator.faults import Fault
-from gateway.simulator.replies import Around, EventReply, WholeReply, data
-from gateway.simulator.service import Sampling, Service, now, request_id, usage
+from gateway.simulator.replies import DONE, Around, EventReply, WholeReply, data
+from gateway.simulator.service import Sampling, Service, StreamOptions, now, request_id, usage
 
 DEFAULT_MAX_TOKENS = 16
 

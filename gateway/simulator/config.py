@@ -47,16 +47,16 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
             raise ValueError(f"preset {self.preset!r} is unknown; there are {', '.join(PRESETS)}")
-        for name in (
-            "max_num_batched_tokens",
-            "max_num_seqs",
-            "tokens_per_block",
-            "blocks",
-            "context",
-            "answer_tokens",
-            "speed",
+        for name, value in (
+            ("max_num_batched_tokens", self.max_num_batched_tokens),
+            ("max_num_seqs", self.max_num_seqs),
+            ("block_size", self.tokens_per_block),
+            ("num_gpu_blocks", self.blocks),
+            ("max_model_len", self.context),
+            ("answer_tokens", self.answer_tokens),
+            ("speed", self.speed),
         ):
-            if not getattr(self, name) > 0:
+            if not value > 0:
                 raise ValueError(f"{name} must be above 0")
         if self.max_num_batched_tokens < self.max_num_seqs:
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from array import array
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from gateway.simulator.metrics import EngineMetrics
 from gateway.simulator.prefix_cache import PrefixCache
 from gateway.simulator.scheduler import Scheduler, Step
 from gateway.simulator.sequence import Sequence
+
+log = logging.getLogger(__name__)
 
 # Timers fire up to a millisecond late. The next step is shorter by as much, so that many short
 # steps keep pace; an engine that lags by more has no processor, and its clock is not wound back.
@@ -119,6 +122,9 @@ class Engine:
                 if not self.scheduler.has_work:
                     await self._work.wait()
                 await self._busy()
+        except Exception:
+            log.exception("the simulated engine died")
+            raise
         finally:
             self.alive = False
             for generation in list(self._generations.values()):

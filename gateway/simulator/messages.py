@@ -10,11 +10,11 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway.simulator.chat import ChatMessage, prompt_of
 from gateway.simulator.engine import Generation
 from gateway.simulator.faults import Fault, json_response
+from gateway.simulator.prompts import ChatMessage, prompt_of, text_of
 from gateway.simulator.replies import Around, EventReply, WholeReply, event
-from gateway.simulator.service import Sampling, Service, request_id, text_of
+from gateway.simulator.service import Sampling, Service, request_id
 
 STOP_REASONS = {"stop": "end_turn", "length": "max_tokens"}
 

@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from gateway import __version__
 from gateway.simulator import tokenizer
-from gateway.simulator.chat import ChatMessage, prompt_of
 from gateway.simulator.faults import Fault, json_response
 from gateway.simulator.metrics import EngineCollector
+from gateway.simulator.prompts import ChatMessage, prompt_of
 from gateway.simulator.service import Service, now
 
 VERSION = f"{__version__}-simulated"

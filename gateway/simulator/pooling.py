@@ -17,7 +17,8 @@ from starlette.responses import Response
 
 from gateway.simulator import tokenizer
 from gateway.simulator.faults import json_response
-from gateway.simulator.service import Service, now, request_id, text_of
+from gateway.simulator.prompts import text_of
+from gateway.simulator.service import Service, now, request_id
 
 DIMENSIONS = 16
 

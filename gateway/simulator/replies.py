@@ -13,6 +13,8 @@ from starlette.types import Message, Receive, Scope, Send
 from gateway.simulator import tokenizer
 from gateway.simulator.engine import Engine, Generation
 
+DONE = b"data: [DONE]\n\n"
+
 _encode = msgspec.json.encode
 
 

@@ -16,8 +16,9 @@ from starlette.responses import Response
 from gateway.simulator import tokenizer
 from gateway.simulator.engine import Generation
 from gateway.simulator.faults import Fault
+from gateway.simulator.prompts import as_json, text_of
 from gateway.simulator.replies import EventReply, WholeReply, event
-from gateway.simulator.service import Sampling, Service, as_json, now, text_of
+from gateway.simulator.service import Sampling, Service, now
 
 ECHOED = ("instructions", "max_output_tokens", "metadata", "tool_choice", "tools")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from array import array
-from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,6 +25,12 @@ class Sampling(msgspec.Struct):
     cache_salt: str | None = None
     ignore_eos: bool = False
     n: int | None = 1
+
+
+class StreamOptions(msgspec.Struct):
+    """Of chat completions and completions."""
+
+    include_usage: bool | None = False
 
 
 class Service:
@@ -96,21 +101,6 @@ def usage(generation: Generation, *, details: bool) -> dict[str, Any]:
     return found
 
 
-def text_of(content: Any) -> str:
-    """The text of a message's content; parts that are not text count as their JSON."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    parts: Iterable[Any] = content if isinstance(content, list) else [content]
-    return "".join(map(_part, parts))
-
-
-def as_json(content: object) -> str:
-    """Tools and the like, as they stand in a prompt."""
-    return msgspec.json.encode(content, order="sorted").decode()
-
-
 def request_id(request: Request, prefix: str) -> str:
     """vLLM takes the client's `X-Request-Id`."""
     return f"{prefix}-{request.headers.get('x-request-id') or secrets.token_hex(16)}"
@@ -118,8 +108,3 @@ def request_id(request: Request, prefix: str) -> str:
 
 def now() -> int:
     return int(time.time())
-
-
-def _part(part: Any) -> str:
-    text = part.get("text") if isinstance(part, dict) else part
-    return text if isinstance(text, str) else as_json(part)

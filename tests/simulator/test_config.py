@@ -25,8 +25,8 @@ def test_the_context_is_no_longer_than_the_cache() -> None:
             r"max_num_batched_tokens \(64\) must be greater than or equal to max_num_seqs \(128\)",
         ),
         ({"speed": 0.0}, "speed must be above 0"),
-        ({"block_size": 0}, "tokens_per_block must be above 0"),
-        ({"num_gpu_blocks": 0}, "blocks must be above 0"),
+        ({"block_size": 0}, "block_size must be above 0"),
+        ({"num_gpu_blocks": 0}, "num_gpu_blocks must be above 0"),
         ({"num_gpu_blocks": 10, "max_model_len": 161}, r"holds 160 tokens, fewer than .* \(161\)"),
     ],
 )

@@ -82,6 +82,22 @@ async def test_a_stopped_engine_leaves_nobody_waiting() -> None:
     assert not await waiting
 
 
+async def test_an_engine_that_dies_says_so_and_leaves_nobody_waiting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    engine = Engine(EngineConfig())
+    task = asyncio.create_task(engine.run())
+    await asyncio.sleep(0)
+    generation = engine.submit(sequence(20, 5))
+    # A block nobody has: what a fault of the scheduler might leave behind.
+    generation.sequence.table.blocks.append(-(10**9))
+    with pytest.raises(IndexError):
+        await task
+    assert not engine.alive
+    assert not await generation.tokens()
+    assert "the simulated engine died" in caplog.text
+
+
 async def test_what_is_counted() -> None:
     async with running(speed=10) as engine:
         for name in range(2):
