@@ -27,8 +27,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 LONGEST = 300
 LONGER = {
-    "gateway/edge/protocol.py": "one class, since uvicorn calls all of it on one object; what could "
-    "stand alone is in cycle.py",
+    "gateway/edge/protocol.py": "one class, since uvicorn calls all of it on one object; "
+    "what could stand alone is in cycle.py",
 }
 
 NOT_OURS = {"__pycache__", "dist", "out"}
