@@ -10,7 +10,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -187,7 +187,7 @@ class LiveControl:
     Writes to the database run in a thread, since they wait for the disk.
     """
 
-    def __init__(self, gateway: Gateway, reload: Callable[[], Settings]) -> None:
+    def __init__(self, gateway: Gateway, reload: Callable[[], Awaitable[Settings]]) -> None:
         self._gateway = gateway
         self._reload = reload
 
@@ -231,10 +231,10 @@ class LiveControl:
         return await asyncio.to_thread(self._gateway.weights.history, model, limit)
 
     async def reload(self) -> Settings:
-        return self._reload()
+        return await self._reload()
 
 
-def create_app(gateway: Gateway, reload: Callable[[], Settings]) -> ASGIApp:
+def create_app(gateway: Gateway, reload: Callable[[], Awaitable[Settings]]) -> ASGIApp:
     """The ASGI application of a gateway, for any server.
 
     Args:

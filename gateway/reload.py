@@ -11,12 +11,23 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from gateway.errors import ConfigError
+from gateway.errors import ConfigError, GatewayError
 from gateway.settings import Settings
 
 log = logging.getLogger("gateway")
 
 Signature = tuple[int, int, int]
+
+KEPT = "configuration not reloaded, the old one stays in force: %s"
+
+
+def signature(path: Path) -> Signature | None:
+    """What tells one state of a file from another; None while there is no file."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return (stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
 class Reloader:
@@ -24,58 +35,71 @@ class Reloader:
 
     Args:
         path: the file. It may be a symbolic link that is swapped, as Kubernetes does.
-        load: reads it; raises ConfigError.
-        apply: puts settings in force.
+        seen: its signature from before it was read at the start: what changed since is news.
+        load: reads it, in a thread; raises ConfigError.
+        apply: puts settings in force, on the event loop.
         interval: seconds between looks at the file.
     """
 
     def __init__(
         self,
         path: Path,
+        seen: Signature | None,
         load: Callable[[], Settings],
         apply: Callable[[Settings], None],
         interval: float = 1.0,
     ) -> None:
         self._path = path
+        self._seen = seen
         self._load = load
         self._apply = apply
         self._interval = interval
-        self._seen = self._signature()
+        self._asked = asyncio.Event()
+        # Of two reloads at a time the one that read first could otherwise be applied last.
+        self._turn = asyncio.Lock()
 
-    def reload(self) -> Settings:
+    async def reload(self) -> Settings:
         """Read the file and put it in force.
 
         Raises:
             ConfigError: it has faults; nothing was changed.
+            GatewayError: the database cannot be used; nothing was changed.
         """
-        self._seen = self._signature()
-        try:
-            settings = self._load()
-        except ConfigError as error:
-            faults = "\n  ".join(error.faults)
-            log.error("configuration not reloaded, the old one stays in force:\n  %s", faults)
-            raise
-        self._apply(settings)
-        log.info("configuration reloaded from %s", self._path)
-        return settings
+        async with self._turn:
+            self._seen = signature(self._path)
+            try:
+                # A long file takes 0.3 s to read, in which open streams must go on.
+                settings = await asyncio.to_thread(self._load)
+                self._apply(settings)
+            except ConfigError as error:
+                log.error(KEPT, "".join(f"\n  {fault}" for fault in error.faults))
+                raise
+            except GatewayError as error:
+                log.error(KEPT, error.detail or error.message)
+                raise
+            log.info("configuration reloaded from %s", self._path)
+            return settings
 
-    def reload_quietly(self) -> None:
-        """As `reload`, where nobody waits for the answer but the log."""
-        with contextlib.suppress(ConfigError):  # `reload` has told every fault
-            self.reload()
+    def ask(self) -> None:
+        """Have `watch` reload now, whether the file changed or not."""
+        self._asked.set()
 
     async def watch(self) -> None:
-        """Reload whenever the file changes, until cancelled."""
+        """Reload whenever the file changes or somebody asks, until cancelled."""
         while True:
-            await asyncio.sleep(self._interval)
-            signature = self._signature()
-            if signature is not None and signature != self._seen:
-                self.reload_quietly()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self._asked.wait()
+            current = signature(self._path)
+            if self._asked.is_set() or (current is not None and current != self._seen):
+                self._asked.clear()
+                await self._reload_quietly()
 
-    def _signature(self) -> Signature | None:
-        """What tells one state of the file from another; None while there is no file."""
+    async def _reload_quietly(self) -> None:
         try:
-            stat = self._path.stat()
-        except OSError:
-            return None
-        return (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            await self.reload()
+        except (ConfigError, GatewayError):
+            pass  # `reload` has told every fault
+        except Exception:
+            # Whatever one state of the file leads to, the next one must still be noticed.
+            log.exception(KEPT, "an unexpected error")

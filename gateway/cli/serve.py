@@ -15,11 +15,12 @@ from typing import Annotated
 
 import typer
 import uvicorn
+import uvloop
 
 from gateway.app import Gateway, create_app
 from gateway.edge.protocol import GatewayProtocol
 from gateway.edge.server import Server
-from gateway.reload import Reloader
+from gateway.reload import Reloader, signature
 from gateway.settings import Settings, load
 
 # Clients and load balancers keep connections for a minute; closing first makes them race.
@@ -50,20 +51,15 @@ def serve(
     for noisy in ("httpx", "uvicorn.error", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     read = partial(load, config, os.environ)
+    seen = signature(config)
     settings = read()
     listener = _listen(settings)
     gateway = Gateway(settings, None if access_log == "-" else Path(access_log))
-    reloader = Reloader(config, read, gateway.reload)
-    host, port = listener.getsockname()[:2]
-    _announce(settings, host, port)
-    uvicorn_loop = uvicorn.Config("", loop="uvloop").get_loop_factory()
-    with asyncio.Runner(loop_factory=uvicorn_loop) as runner:
-        runner.run(_run(gateway, reloader, settings, listener))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(gateway, Reloader(config, seen, read, gateway.reload), listener))
 
 
-async def _run(
-    gateway: Gateway, reloader: Reloader, settings: Settings, listener: socket.socket
-) -> None:
+async def _run(gateway: Gateway, reloader: Reloader, listener: socket.socket) -> None:
     config = uvicorn.Config(
         create_app(gateway, reloader.reload),
         http=partial(GatewayProtocol, gateway.context, gateway.paths),  # type: ignore[arg-type]
@@ -75,11 +71,15 @@ async def _run(
         date_header=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=int(settings.server.drain_timeout),
     )
-    server = Server(config, gateway.drain, settings.server.drain_delay)
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, reloader.reload_quietly)
+    context = gateway.context
+    server = Server(
+        config,
+        settings=lambda: context.settings.server,
+        on_start=partial(_announce, context.settings, *listener.getsockname()[:2]),
+        on_drain=gateway.drain,
+    )
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.ask)
     watcher = asyncio.create_task(reloader.watch())
     # What is loaded by now stays; the collector need not look at it again and again.
     gc.collect()

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
+import socket
 from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
+
+from gateway.settings.tree import ServerSettings
 
 log = logging.getLogger("gateway")
 
@@ -22,17 +26,27 @@ class Server(uvicorn.Server):
     """A uvicorn server that drains on SIGTERM and SIGINT.
 
     Args:
+        settings: those in force; the times are taken when draining begins.
+        on_start: called when requests are answered and signals are heeded.
         on_drain: called when draining begins.
-        drain_delay: seconds for which new requests are still accepted.
     """
 
     def __init__(
-        self, config: uvicorn.Config, on_drain: Callable[[], None], drain_delay: float
+        self,
+        config: uvicorn.Config,
+        settings: Callable[[], ServerSettings],
+        on_start: Callable[[], None],
+        on_drain: Callable[[], None],
     ) -> None:
         super().__init__(config)
+        self._settings = settings
+        self._on_start = on_start
         self._on_drain = on_drain
-        self._drain_delay = drain_delay
         self._draining = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._draining:
@@ -41,9 +55,16 @@ class Server(uvicorn.Server):
             return
         self._draining = True
         self._on_drain()
+        settings = self._settings()
         # Someone at a terminal wants it to stop; only an orchestrator needs the delay.
-        delay = 0.0 if sig == signal.SIGINT else self._drain_delay
-        log.info("draining: new requests are accepted for another %g s", delay)
+        delay = 0.0 if sig == signal.SIGINT else settings.drain_delay
+        self.config.timeout_graceful_shutdown = math.ceil(settings.drain_timeout)
+        log.info(
+            "draining: new requests are accepted for another %g s, then open ones have %d s; "
+            "a second signal ends at once",
+            delay,
+            self.config.timeout_graceful_shutdown,
+        )
         loop = asyncio.get_running_loop()
         loop.call_soon_threadsafe(loop.call_later, delay, self._stop_accepting)
 

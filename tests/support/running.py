@@ -81,10 +81,14 @@ async def running(
     """
     gateway = Gateway(Settings.model_validate(configuration), tmp_path / "access.jsonl")
     prepare(gateway)
+
+    async def unchanged() -> Settings:
+        return gateway.context.settings
+
     listener = socket.create_server(("127.0.0.1", 0))
     protocol: Any = partial(GatewayProtocol, gateway.context, gateway.paths)
     config = uvicorn.Config(
-        create_app(gateway, lambda: gateway.context.settings),
+        create_app(gateway, unchanged),
         http=protocol if way == "protocol" else "httptools",
         ws="none",
         lifespan="on",
