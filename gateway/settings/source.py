@@ -13,6 +13,10 @@ from gateway.settings.faults import Fault, Path, masked
 
 _MERGE = "tag:yaml.org,2002:merge"
 _QUOTED_NAME = re.compile(r"(alias|handle|tag|anchor) (['\"]).*\2", re.DOTALL)
+# In {key: ${NAME}} YAML would take the reference's braces for a mapping's. Until a text is read
+# they stand as two characters nobody types, of the same length so that columns in faults hold.
+_BARE_REFERENCE = re.compile(r"\$\{([^\s{}\[\],\"'#]*)\}")
+_OPEN, _CLOSE = "\uf8f0", "\uf8f1"
 _UNWANTED_TAGS = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 
 
@@ -32,6 +36,7 @@ class _Loader(yaml.SafeLoader):
             value = super().construct_object(node, deep=deep)
             if isinstance(value, str):
                 value.encode()  # half of a surrogate pair is no text
+                return _with_braces(value)
             return value
         except (ValueError, KeyError, IndexError, AttributeError, TypeError):
             raise yaml.constructor.ConstructorError(
@@ -67,7 +72,7 @@ def read(content: bytes, label: str) -> tuple[dict[str, Any], list[Fault]]:
 
 
 def _parse(text: str, label: str) -> tuple[dict[str, Any], list[Fault]]:
-    loader = _Loader(text)
+    loader = _Loader(_BARE_REFERENCE.sub(rf"${_OPEN}\1{_CLOSE}", text))
     try:
         node = loader.get_single_node()
         if node is None:
@@ -93,7 +98,7 @@ def _repeats(node: yaml.Node, path: Path, above: set[int], label: str) -> Iterat
         return
     lines: dict[str, int] = {}
     for key, value in node.value:
-        name = str(key.value) if isinstance(key, yaml.ScalarNode) else "?"
+        name = _with_braces(str(key.value)) if isinstance(key, yaml.ScalarNode) else "?"
         if key.tag != _MERGE and name in lines:
             yield Fault(
                 (*path, masked(name)),
@@ -105,6 +110,10 @@ def _repeats(node: yaml.Node, path: Path, above: set[int], label: str) -> Iterat
 
 def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
+
+
+def _with_braces(text: str) -> str:
+    return text.replace(_OPEN, "{").replace(_CLOSE, "}")
 
 
 def _syntax(error: yaml.MarkedYAMLError, label: str) -> str:

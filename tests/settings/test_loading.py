@@ -33,9 +33,9 @@ backends:
     max_concurrency: 256
   vllm-b: {url: "http://127.0.0.1:8002/", apis: [chat, responses]}
 keys:
-  - {name: dev, key: "${GATEWAY_KEY}", models: ["*"], requests_per_minute: 600,
+  - {name: dev, key: ${GATEWAY_KEY}, models: ["*"], requests_per_minute: 600,
      tokens_per_minute: 200000, max_concurrency: 32, arms: any, cache_salt: false}
-admin: {key: "${GATEWAY_ADMIN_KEY}", read_key: null}
+admin: {key: ${GATEWAY_ADMIN_KEY}, read_key: null}
 metrics: {key: null}
 database_url: sqlite:///gateway.db
 valkey_url: null

@@ -41,6 +41,22 @@ def test_dates_stay_text() -> None:
     assert read(b"a: 2024-01-01\nb: =\n", "x")[0] == {"a": "2024-01-01", "b": "="}
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{key: ${NAME}, other: 1}", {"key": "${NAME}", "other": 1}),
+        ("[${file:/run/secrets/x}, a-${B}.${C}]", ["${file:/run/secrets/x}", "a-${B}.${C}"]),
+        ('{key: "${NAME}", plain: $${NAME}}', {"key": "${NAME}", "plain": "$${NAME}"}),
+        ("${NAME}", "${NAME}"),
+        ("{${NAME}: 1}", {"${NAME}": 1}),
+        ('"${file:/a b}"', "${file:/a b}"),
+        ("&x ${NAME}\nb: *x", "${NAME}"),
+    ],
+)
+def test_references_need_no_quotes(text: str, value: object) -> None:
+    assert read(f"a: {text}\n".encode(), "x")[0]["a"] == value
+
+
 def test_names_must_be_text(tmp_path: Path) -> None:
     found = faults(tmp_path, GOOD.replace("models: {m:", "models: {70:"))
     assert found == ["models.70: YAML does not read this name as text: put it in quotes"]
