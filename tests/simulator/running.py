@@ -74,8 +74,10 @@ async def serving(**config: Any) -> AsyncIterator[Server]:
             yield Server(url, app.state.engine, client)
         finally:
             await client.aclose()
-            # With a connection left, uvicorn would sleep for a tenth of a second.
+            # Nor `shutdown`, which sleeps for a tenth of a second in any case.
+            for listening in server.servers:
+                listening.close()
             async with asyncio.timeout(5):
                 while server.server_state.connections:
                     await asyncio.sleep(0.001)
-            await server.shutdown(sockets=[listener])
+            await server.lifespan.shutdown()

@@ -10,7 +10,8 @@ import pytest
 from gateway.simulator import answer, tokenizer
 from gateway.simulator.config import EngineConfig
 from gateway.simulator.engine import Engine
-from tests.simulator.loads import sequence
+from gateway.simulator.sequence import Sequence
+from tests.simulator.loads import article_load, percentile, sequence, served
 
 
 @contextlib.asynccontextmanager
@@ -122,3 +123,24 @@ async def test_what_is_counted() -> None:
 
 def test_an_answer_is_text() -> None:
     assert tokenizer.decode(answer.TOKENS) == answer.TEXT
+
+
+@pytest.mark.parametrize("chunk", [64, 512])
+async def test_real_time_agrees_with_virtual_time(chunk: int) -> None:
+    """The article's load against the engine itself, without HTTP."""
+    speed = 2.0
+    places = asyncio.Semaphore(32)
+    times: list[float] = []
+    async with running(speed=speed, max_num_batched_tokens=chunk, max_num_seqs=64) as engine:
+
+        async def ask(one: Sequence) -> None:
+            async with places:
+                generation = engine.submit(one)
+                await generation.all_tokens()
+                assert generation.first is not None
+                times.append((generation.first - generation.submitted) * speed * 1000)
+
+        await asyncio.gather(*(ask(one) for one in article_load()))
+    virtual = served("h100-llama-70b", chunk, article_load(), 32)
+    # Of the tail one pause of this machine would make another figure.
+    assert sorted(times)[99] == pytest.approx(percentile(virtual, 50), rel=0.25)
