@@ -63,7 +63,8 @@ def _loaded(name: str) -> Any:
     found: typer.Typer | Callable[..., Any] = getattr(import_module(module), attribute)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
-    app = typer.Typer(add_completion=False)
+    # Markdown joins the lines of a docstring's paragraph, whatever the terminal's width.
+    app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
     app.command(name)(found)
     return typer.main.get_command(app)
 
@@ -90,7 +91,12 @@ def _top(
 
 def _app() -> typer.Typer:
     # Typer's own tracebacks could show local variables, keys among them.
-    app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        cls=LazyGroup,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
     app.callback()(_top)
     for name, command in COMMANDS.items():
         app.command(name, help=command.help)(_placeholder)

@@ -24,7 +24,7 @@ def weakness(key: str) -> str | None:
 
     Length counts by the alphabet the key keeps to: 22 characters of url-safe base64 or 32
     hexadecimal digits hold 128 bits. Random keys pass: fewer than nine distinct characters
-    come up about once in a million keys of 32 hexadecimal digits.
+    come up three times in a million keys of 32 hexadecimal digits.
     """
     body = _PREFIX.sub("", key, count=1) if _PREFIX.match(key) else key
     bits = len(body) * math.log2(_alphabet(body))
