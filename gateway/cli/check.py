@@ -30,8 +30,8 @@ def check(
     """Say in plain words what a configuration means, or list every fault in it.
 
     Shows each model's arms and shares, whether they compare fairly, who may ask for what, and
-    what is left out. The environment counts as it does for gateway serve. Ends with status 2 if
-    there are faults.
+    what is left out. The environment counts as it does for gateway serve; weights set in a
+    running gateway do not. Ends with status 2 if there are faults.
 
     Example: gateway check gateway.yaml
     """
