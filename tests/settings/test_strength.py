@@ -29,6 +29,10 @@ def test_weak(key: str, text: str) -> None:
     assert weakness(key) == text
 
 
+def test_a_run_of_like_digits_happens_to_random_keys_too() -> None:
+    assert weakness("4c000000b1e79d25f386a0c9d4b71e58") is None
+
+
 def test_random_keys_pass() -> None:
     for _ in range(300):
         for key in (
