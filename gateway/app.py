@@ -36,6 +36,7 @@ from gateway.routing.weights import WeightBook
 from gateway.settings import Settings
 from gateway.state.store import Store, Switch, WeightChange
 from gateway.telemetry.access_log import AccessLog
+from gateway.telemetry.engine import Engines
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.recent import Recent
 from gateway.upstream.pool import Pool
@@ -104,8 +105,15 @@ class Gateway:
         self._take_over(disabled)
 
     def context_window(self, model: str) -> int | None:
-        """Tokens the model takes, prompt and answer together, where it is known."""
-        return self.context.settings.models[model].context_window
+        """Tokens the model takes, prompt and answer together, where it is known.
+
+        What the settings say counts, else the least that any of its engines takes, since each of
+        them may serve a request.
+        """
+        route = self.context.table.routes[model]
+        facts = (backend.facts for arm in route.arms.values() for backend in arm.backends)
+        told = [one.max_model_len for one in facts if one is not None and one.max_model_len]
+        return route.settings.context_window or min(told, default=None)
 
     def drain(self) -> None:
         """From now on answers close their connections and `/ready` is 503."""
@@ -119,12 +127,17 @@ class Gateway:
         self.store.close()
 
     async def watch_health(self) -> None:
-        """Probe the backends until cancelled."""
-        async with HttpProbe() as probe:
-            backends = self.context.table.backends
-            prober = Prober(lambda: self.context.table.backends.values(), probe, self._changed)
-            log.info("probing %d backends", len(backends))
-            await prober.run()
+        """Probe the backends, and ask each engine for its facts once it is up; until cancelled."""
+        async with HttpProbe() as probe, Engines(self._upstream_model) as engines:
+
+            async def check(backend: Backend) -> bool:
+                healthy = await probe(backend)
+                if healthy:
+                    engines.healthy(backend)
+                return healthy
+
+            log.info("probing %d backends", len(self.context.table.backends))
+            await Prober(lambda: self.context.table.backends.values(), check, self._changed).run()
 
     def wake(self) -> None:
         """Ask all waiting requests again: what is usable has changed."""
@@ -153,6 +166,10 @@ class Gateway:
         for model in table.routes:
             self.follow_weights(model)
         self.wake()
+
+    def _upstream_model(self, model: str) -> str:
+        settings = self.context.settings.models.get(model)
+        return (settings and settings.upstream_model) or model
 
     def _changed(self, backend: Backend) -> None:
         gate = self._gates.get(backend.model)

@@ -131,3 +131,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: str = ""
     weights: dict[str, float] = {}
     revision: int = 0
+
+
+class EngineFacts(msgspec.Struct, frozen=True, gc=False):
+    """What a running engine says of itself; empty or None where it said nothing.
+
+    Attributes:
+        version: as its `/version` has it.
+        max_model_len: tokens of prompt and answer together.
+    """
+
+    version: str = ""
+    max_model_len: int | None = None

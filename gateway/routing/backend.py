@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gateway.records import Api
+from gateway.records import Api, EngineFacts
 from gateway.routing.circuit import Circuit
 from gateway.settings import BackendSettings
 
@@ -24,6 +24,7 @@ class Backend:
         up: what health probes say.
         checked: a health probe has been answered, or has failed, at least once.
         probe_failures: health probes failed in a row.
+        facts: what its engine said of itself when it came up; None until it was asked.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Backend:
     up: bool = True
     checked: bool = False
     probe_failures: int = 0
+    facts: EngineFacts | None = None
 
     @property
     def max_concurrency(self) -> int:

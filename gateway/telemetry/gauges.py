@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
+from gateway.records import EngineFacts
 from gateway.settings import BackendSettings, Model
 from gateway.telemetry.series import head, labels_text
 
@@ -27,6 +28,8 @@ class LiveBackend(Protocol):
     def outstanding(self) -> int: ...
     @property
     def settings(self) -> BackendSettings: ...
+    @property
+    def facts(self) -> EngineFacts | None: ...
 
 
 class LiveRoute(Protocol):
@@ -79,7 +82,8 @@ def pieces(table: LiveTable) -> Iterator[str]:
     )
     yield _gauge(
         "gateway_backend_info",
-        "1; the labels say which engine configuration the backend has been declared to run.",
+        "1; the labels say which engine configuration the backend is declared to run, and "
+        "which version its engine says it is.",
         ((labels_text(INFO_LABELS, _info(b)), 1) for b in backends),
     )
 
@@ -94,8 +98,8 @@ def _info(backend: LiveBackend) -> tuple[str, ...]:
     facts: tuple[int | bool | None, ...] = (None, None, None)
     if engine is not None:
         facts = (engine.max_num_batched_tokens, engine.block_size, engine.prefix_caching)
-    # The version is known only to the engine itself.
-    return (backend.name, backend.arm, backend.model, *map(_label, facts), "")
+    version = backend.facts.version if backend.facts else ""
+    return (backend.name, backend.arm, backend.model, *map(_label, facts), version)
 
 
 def _label(fact: int | bool | None) -> str:

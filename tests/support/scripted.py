@@ -22,9 +22,26 @@ class Received:
     connection: int
 
 
+def reply(
+    body: bytes, *, status: str = "200 OK", headers: str = "content-type: application/json\r\n"
+) -> bytes:
+    """A whole HTTP reply with a content-length."""
+    head = f"HTTP/1.1 {status}\r\n{headers}content-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+CLOSE = "content-type: application/json\r\nconnection: close\r\n"
+FACTS = {
+    "/health": reply(b"", headers=CLOSE),
+    "/version": reply(b'{"version":"0.32.0"}', headers=CLOSE),
+    "/v1/models": reply(b'{"data":[{"id":"m","max_model_len":8192}]}', headers=CLOSE),
+}
+"""What the gateway asks of a backend on its own account; scripts never see these requests."""
+
+
 @dataclass
 class ScriptedBackend:
-    """What a script can do and what it saw; health probes are answered and not counted.
+    """What a script can do and what it saw; probes are answered and not counted.
 
     Attributes:
         requests: in order of arrival.
@@ -47,8 +64,8 @@ class ScriptedBackend:
         try:
             while not writer.is_closing():
                 request = await _read(reader, number)
-                if request.target == "/health":
-                    writer.write(reply(b"", headers="connection: close\r\n"))
+                if request.target in FACTS:
+                    writer.write(FACTS[request.target])
                     return
                 self.connections = max(self.connections, number)
                 self.requests.append(request)
@@ -118,14 +135,6 @@ async def scripted(
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def reply(
-    body: bytes, *, status: str = "200 OK", headers: str = "content-type: application/json\r\n"
-) -> bytes:
-    """A whole HTTP reply with a content-length."""
-    head = f"HTTP/1.1 {status}\r\n{headers}content-length: {len(body)}\r\n\r\n"
-    return head.encode() + body
 
 
 SSE_HEAD = (

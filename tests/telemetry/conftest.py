@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.records import Api, Outcome, Record, Timeline, Usage
+from gateway.records import Api, EngineFacts, Outcome, Record, Timeline, Usage
 from gateway.settings import BackendSettings, Model
 from gateway.telemetry.metrics import Metrics
 
@@ -42,7 +42,13 @@ def _add(table: Any, model: str, slo_ttft_ms: float | None, arms: dict[str, str]
         engine = {"max_num_batched_tokens": 512, "block_size": 16, "prefix_caching": True}
         backend = BackendSettings.model_validate({"url": f"http://{name}.test", "engine": engine})
         table.backends[name] = SimpleNamespace(
-            name=name, model=model, arm=arm, settings=backend, up=True, outstanding=0
+            name=name,
+            model=model,
+            arm=arm,
+            settings=backend,
+            up=True,
+            outstanding=0,
+            facts=EngineFacts("0.32.0", 8192),
         )
 
 

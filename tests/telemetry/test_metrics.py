@@ -304,7 +304,7 @@ async def test_gauges_tell_the_table_at_the_scrape(
         "max_num_batched_tokens": "512",
         "block_size": "16",
         "prefix_caching": "true",
-        "engine_version": "",
+        "engine_version": "0.32.0",
     }
     assert read("gateway_backend_info", **SERVED, **info) == 1
 
@@ -330,6 +330,7 @@ async def test_a_backend_without_engine_facts_has_empty_ones(
 ) -> None:
     backend = table.backends["vllm-c"]
     backend.settings = backend.settings.model_copy(update={"engine": None})
+    backend.facts = None
     read = await scrape(metrics)
     labels = {"model": "qwen", "arm": "only", "backend": "vllm-c"}
     facts = ("max_num_batched_tokens", "block_size", "prefix_caching", "engine_version")

@@ -1,0 +1,170 @@
+"""What engines tell of themselves, asked when their backend comes up, beside the probes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway.records import EngineFacts
+from gateway.telemetry.engine import LONGEST_ANSWER, Engines
+
+MODELS: dict[str, Any] = {
+    "data": [{"id": "adapter", "max_model_len": 1}, {"id": "up/m", "max_model_len": 8192}]
+}
+VERSION = {"version": "0.32.0"}
+
+Answer = Callable[[httpx.Request], Awaitable[httpx.Response]]
+
+
+@dataclass(eq=False)
+class FakeBackend:
+    name: str = "x"
+    model: str = "m"
+    url: str = "http://h:1/p"
+    api_key: bytes | None = b"s3cret"
+    facts: EngineFacts | None = None
+    probe_failures: int = 0
+
+
+class Bench:
+    """Backend `x` of model `m`, which engines call `up/m`, and the requests it got."""
+
+    def __init__(self, answer: Answer, timeout: float = 5.0) -> None:
+        self.seen: list[httpx.Request] = []
+        self.backend = FakeBackend()
+
+        async def note(request: httpx.Request) -> httpx.Response:
+            self.seen.append(request)
+            return await answer(request)
+
+        self.engines = Engines(
+            lambda model: f"up/{model}", timeout, transport=httpx.MockTransport(note)
+        )
+
+    async def probe(self) -> EngineFacts | None:
+        """What is known once a probe has succeeded and the engine has answered."""
+        self.engines.healthy(self.backend)
+        await asyncio.gather(*self.engines._open.values())
+        return self.backend.facts
+
+
+def telling(models: Any = MODELS, version: Any = VERSION, status: int = 200) -> Answer:
+    async def answer(request: httpx.Request) -> httpx.Response:
+        told = models if request.url.path.endswith("/v1/models") else version
+        if isinstance(told, bytes):
+            return httpx.Response(status, content=told)
+        return httpx.Response(status, json=told)
+
+    return answer
+
+
+async def test_the_model_it_serves_and_its_version_are_learnt() -> None:
+    bench = Bench(telling())
+    async with bench.engines:
+        assert await bench.probe() == EngineFacts("0.32.0", 8192)
+    assert [str(one.url) for one in bench.seen] == [
+        "http://h:1/p/v1/models",
+        "http://h:1/p/version",
+    ]
+    assert {one.headers["authorization"] for one in bench.seen} == {"Bearer s3cret"}
+
+
+async def test_it_is_asked_once_and_again_after_it_was_down() -> None:
+    bench = Bench(telling())
+    async with bench.engines:
+        for _ in range(3):
+            await bench.probe()
+        assert len(bench.seen) == 2
+        bench.backend.probe_failures = 1
+        await bench.probe()
+        assert len(bench.seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("models", "version", "expected"),
+    [
+        ({"data": [{"id": "up/m"}]}, VERSION, EngineFacts("0.32.0", None)),
+        ({"data": [{"id": "up/m", "max_model_len": 0}]}, VERSION, EngineFacts("0.32.0", None)),
+        ({"data": [{"id": "up/m", "max_model_len": "x"}]}, VERSION, EngineFacts("0.32.0", None)),
+        (MODELS, {"detail": "Not Found"}, EngineFacts("", 8192)),
+        (MODELS, {"version": "9" * 500}, EngineFacts("9" * 64, 8192)),
+        (b"<html>", b"\xff", EngineFacts("", None)),
+        (b"[" * (LONGEST_ANSWER + 1), VERSION, EngineFacts("0.32.0", None)),
+    ],
+)
+async def test_what_it_does_not_tell_stays_unknown(
+    models: Any, version: Any, expected: EngineFacts
+) -> None:
+    bench = Bench(telling(models, version))
+    async with bench.engines:
+        assert await bench.probe() == expected
+        await bench.probe()
+        assert len(bench.seen) == 2, "there is nothing more to learn"
+
+
+async def test_a_server_without_these_routes_is_asked_only_once() -> None:
+    bench = Bench(telling({"detail": "x"}, {"detail": "x"}, status=404))
+    async with bench.engines:
+        assert await bench.probe() == EngineFacts("", None)
+
+
+async def test_a_model_the_engine_does_not_serve_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(telling({"data": [{"id": "other", "max_model_len": 5}]}))
+    async with bench.engines:
+        assert await bench.probe() == EngineFacts("0.32.0", None)
+    (record,) = [one for one in caplog.records if one.levelno == logging.WARNING]
+    assert record.message == (
+        "backend x serves no model up/m but other: see upstream_model of model m"
+    )
+
+
+async def test_an_engine_that_fails_is_asked_at_the_next_probe() -> None:
+    answers: list[httpx.Response | Exception] = [
+        httpx.Response(500),
+        httpx.Response(200, json=MODELS),
+        httpx.ConnectError("gone"),
+    ]
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if not answers:
+            return await telling()(request)
+        one = answers.pop(0)
+        if isinstance(one, Exception):
+            raise one
+        return one
+
+    bench = Bench(answer)
+    async with bench.engines:
+        assert await bench.probe() is None
+        assert await bench.probe() is None
+        assert await bench.probe() == EngineFacts("0.32.0", 8192)
+
+
+async def test_a_slow_engine_is_given_up_and_not_asked_twice_at_a_time() -> None:
+    async def hang(request: httpx.Request) -> httpx.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    bench = Bench(hang, timeout=0.05)
+    async with bench.engines:
+        bench.engines.healthy(bench.backend)
+        assert await bench.probe() is None
+    assert len(bench.seen) == 1
+
+
+async def test_the_end_waits_for_no_answer() -> None:
+    async def hang(request: httpx.Request) -> httpx.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    bench = Bench(hang)
+    async with asyncio.timeout(1), bench.engines:
+        bench.engines.healthy(bench.backend)
+        await asyncio.sleep(0.01)
+    assert not bench.engines._open
