@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
+from math import ceil
 
 from gateway.settings.faults import Path, dotted
 from gateway.settings.tree import KeySettings, Model, Settings
+
+SMALL_CHUNK = 128
+"""Tokens of a step below which a prompt takes so many steps that its first token comes late."""
+
+PROMPT = 2000
+"""Tokens of the prompt that says how many."""
 
 
 def advice(settings: Settings) -> list[str]:
@@ -67,6 +74,13 @@ def _backends(settings: Settings) -> Iterator[tuple[Path, str]]:
             yield (
                 (*path, "engine", "max_num_batched_tokens"),
                 "not stated, so what the engine runs with cannot be verified",
+            )
+        elif engine.max_num_batched_tokens < SMALL_CHUNK:
+            steps = ceil(PROMPT / engine.max_num_batched_tokens)
+            yield (
+                (*path, "engine", "max_num_batched_tokens"),
+                f"is below {SMALL_CHUNK}, so a prompt of {PROMPT} tokens takes at least {steps} "
+                "steps to its first token",
             )
         if engine is not None and engine.prefix_caching is False:
             yield (

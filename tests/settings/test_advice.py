@@ -67,6 +67,16 @@ def test_one_arm_has_nothing_to_compare_with_and_its_neighbour_is_unused() -> No
     ]
 
 
+def test_a_chunk_so_small_that_prompts_take_many_steps() -> None:
+    def chunk(tokens: int) -> dict[str, Any]:
+        return {"url": "http://x", "engine": {"max_num_batched_tokens": tokens}}
+
+    assert remarks(backends={"a": chunk(128), "b": chunk(64)}) == [
+        "backends.b.engine.max_num_batched_tokens: is below 128, so a prompt of 2000 tokens takes "
+        "at least 32 steps to its first token"
+    ]
+
+
 def test_engines_that_state_nothing_or_cache_nothing() -> None:
     backends = {
         "a": {"url": "http://a"},
