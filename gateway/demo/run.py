@@ -75,6 +75,9 @@ class Demo:
                 # The gateway first: engines that vanish under it would look like failures.
                 for child in reversed(self.children):
                     child.stop()
+                if self.tally is not None:
+                    # The last lines of the log, written when the gateway ended.
+                    self.tally.follow()
 
     async def _work(self, folder: Path) -> None:
         url = await self._start(folder)

@@ -13,19 +13,23 @@ from gateway.simulator import tokenizer
 
 
 class Seen:
-    """A gateway that answers everything and notes what it was asked."""
+    """A gateway that answers everything, once so many are there together, and notes it."""
 
-    def __init__(self, status: int = 200) -> None:
+    def __init__(self, status: int = 200, together: int = 1) -> None:
         self.sessions: list[str] = []
         self.bodies: list[dict[str, Any]] = []
         self.at_once = 0
         self._status = status
         self._open = 0
+        self._together = together
+        self._enough = asyncio.Event()
 
     async def __call__(self, request: httpx.Request) -> httpx.Response:
         self._open += 1
         self.at_once = max(self.at_once, self._open)
-        await asyncio.sleep(0.001)
+        if self._open == self._together:
+            self._enough.set()
+        await self._enough.wait()
         self._open -= 1
         self.sessions.append(request.headers["x-session-id"])
         self.bodies.append(json.loads(request.content))
@@ -46,10 +50,10 @@ async def drive(seen: Seen, **options: Any) -> traffic.Traffic:
 
 
 async def test_it_sends_as_many_requests_as_asked_and_no_more_at_once() -> None:
-    seen = Seen()
+    seen = Seen(together=4)
     found = await drive(seen, concurrency=4, limit=30)
     assert found.sent == len(seen.bodies) == 30
-    assert 1 < seen.at_once <= 4
+    assert seen.at_once == 4
 
 
 async def test_conversations_share_a_long_prompt_and_nothing_else() -> None:
