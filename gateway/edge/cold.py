@@ -24,6 +24,7 @@ from gateway.exchange.context import Context
 from gateway.keys.keyring import Key
 from gateway.protocols import faults
 from gateway.records import Api
+from gateway.routing.table import Route
 
 _POST_ONLY = {canonical(endpoint.path.decode()) for endpoint in ENDPOINTS}
 
@@ -53,11 +54,8 @@ def add_routes(
     @app.get("/models/{name:path}")
     async def one_model(request: Request, name: str) -> dict[str, Any]:
         key = _authenticate(context, request)
-        try:
-            route, _ = context.table.resolve(name)
-        except KeyError:
-            route = None
-        if route is None or not key.allows_model(route.model):
+        route = _route(context, key, name)
+        if route is None:
             offer = ", ".join(f"`{known}`" for known in known_models(context, key)) or "none"
             raise NotFound(
                 f"There is no model `{name[:200]}` for this key. Models for this key: {offer}.",
@@ -101,11 +99,25 @@ def add_routes(
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
-        return _answer(context, request, _no_route(request, error.status_code))
+        answer = _answer(context, request, _no_route(request, error.status_code))
+        answer.headers.update(error.headers or {})
+        if request.url.path in _POST_ONLY:
+            answer.headers["allow"] = "POST"
+        return answer
 
 
 def _authenticate(context: Context, request: Request) -> Key:
     return context.keyring.authenticate(request.headers.raw)
+
+
+def _route(context: Context, key: Key, name: str) -> Route | None:
+    """The route a request for this model would take; None where it would be refused."""
+    try:
+        route, arm = context.table.resolve(name)
+    except KeyError:
+        return None
+    chosen = arm is None or (arm in route.arms and key.allows_arm(arm))
+    return route if chosen and key.allows_model(route.model) else None
 
 
 def _model(name: str, window: int | None) -> dict[str, Any]:
@@ -142,8 +154,9 @@ def _may_scrape(context: Context, request: Request) -> None:
         if not local:
             raise Forbidden("Without metrics.key in the configuration, only loopback may scrape.")
         return
-    sent = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-    if not hmac.compare_digest(sent, key.get_secret_value().encode()):
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    sent = token.strip() if scheme.lower() == "bearer" else ""
+    if not hmac.compare_digest(sent.encode(), key.get_secret_value().encode()):
         raise Unauthorized("Send metrics.key as Authorization: Bearer <key>.")
 
 
