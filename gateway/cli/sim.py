@@ -26,8 +26,9 @@ def sim(
         int, typer.Option(help="Chunk size: tokens computed in a step, at most.")
     ] = DEFAULTS.max_num_batched_tokens,
     max_num_seqs: Annotated[
-        int, typer.Option(help="Sequences that run at once, at most.")
-    ] = DEFAULTS.max_num_seqs,
+        int | None,
+        typer.Option(help="Sequences that run at once, at most; 128 or the chunk size by default."),
+    ] = None,
     block_size: Annotated[
         int | None, typer.Option(help="Tokens in a KV cache block; the preset's by default.")
     ] = None,
@@ -63,7 +64,7 @@ def sim(
             model=model,
             preset=preset,
             max_num_batched_tokens=max_num_batched_tokens,
-            max_num_seqs=max_num_seqs,
+            max_num_seqs=max_num_seqs or min(DEFAULTS.max_num_seqs, max_num_batched_tokens),
             block_size=block_size,
             num_gpu_blocks=num_gpu_blocks,
             max_model_len=max_model_len,

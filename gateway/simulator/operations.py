@@ -10,14 +10,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gateway import __version__
 from gateway.simulator import tokenizer
 from gateway.simulator.faults import Fault, json_response
 from gateway.simulator.metrics import EngineCollector
 from gateway.simulator.prompts import ChatMessage, prompt_of
 from gateway.simulator.service import Service, now
 
-VERSION = f"{__version__}-simulated"
+VERSION = "0.32.0+simulated"
 
 
 class TokenizeRequest(msgspec.Struct):

@@ -5,9 +5,9 @@
 at chunk 64, under its load of 200 requests, 32 at a time, that share a prompt of about 1,600
 tokens, differ in a short question and generate one token. The load starts on an empty cache, as
 a freshly started engine has it, so the first 32 wait for the shared prompt to be computed; they
-are more than a tenth, and P90 is theirs. `per_token` says about 14,000 tokens/s of prefill and
-`per_pair` follows from the model's attention (4 · 80 layers · 8,192 dimensions, at about a third
-of four H100s' peak). What it cannot claim: to predict a real H100. Three numbers of one
+are more than a tenth, and P90 is theirs. `per_token` says about 13,500 tokens/s of prefill and
+`per_pair` follows from the model's attention (4 · 80 layers · 8,192 dimensions, at about two
+fifths of four H100s' peak). What it cannot claim: to predict a real H100. Three numbers of one
 unrepeated measurement fix two parameters; the split of a step's time into a constant and a part
 for each token is a guess that fits them; vLLM has since changed its scheduler. The article's hit
 rates (94 % and 52 %) are not reproduced on purpose: on vLLM V1 the chunk size does not change
@@ -47,7 +47,7 @@ class Preset:
 PRESETS = {
     "h100-llama-70b": Preset(
         # 4 · 80 GB · 0.9 less 140 GB of weights, at 320 KiB a token.
-        StepLatency(base=0.0085, per_token=0.000072, per_pair=2e-9),
+        StepLatency(base=0.009, per_token=0.000074, per_pair=1.6e-9),
         kv_cache_tokens=448_000,
         max_model_len=131_072,
         block_size=16,

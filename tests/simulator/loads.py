@@ -35,10 +35,10 @@ def scheduler(
 
 
 def article_load(shared: int = 1600, count: int = 200) -> list[Sequence]:
-    """One long prompt, short questions of 20 to 40 tokens, one token each."""
+    """One long prompt, short questions of 12 to 24 tokens, one token each."""
     lengths = random.Random(1)
     return [
-        sequence(lengths.randint(20, 40), shared=shared, name=number) for number in range(count)
+        sequence(lengths.randint(12, 24), shared=shared, name=number) for number in range(count)
     ]
 
 

@@ -25,6 +25,7 @@ def test_the_p90_is_near_the_articles(chunk: int, article: float) -> None:
 
 def test_chunk_512_is_close_to_unchunked_and_chunk_64_about_twice_as_slow() -> None:
     unchunked, middle, small = p90(UNCHUNKED), p90(512), p90(64)
+    assert unchunked < middle < small
     assert middle / unchunked == pytest.approx(1.0, abs=0.2)
     assert middle / p90(2048) == pytest.approx(1.0, abs=0.25)
     assert small / middle == pytest.approx(2.2, abs=0.3)
