@@ -54,7 +54,10 @@ def test_it_starts_says_what_it_simulates_and_stops() -> None:
     ("arguments", "words"),
     [
         (("--preset", "abacus"), "there are h100-llama-70b, cpu-tiny"),
-        (("--max-num-batched-tokens", "64"), "must be greater than or equal to max_num_seqs (128)"),
+        (
+            ("--max-num-batched-tokens", "64", "--max-num-seqs", "128"),
+            "must be greater than or equal to max_num_seqs (128)",
+        ),
         (("--speed", "0"), "speed must be above 0"),
     ],
 )
