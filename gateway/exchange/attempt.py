@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
+
 from gateway.errors import BackendFailed, GatewayError
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
@@ -25,6 +27,10 @@ from gateway.upstream.pool import Pool
 CUT = "The model's server broke off before its answer was complete; send the request again."
 UNREADABLE = "The model's server sent an answer that cannot be read; send the request again."
 MAX_REPLY_BYTES = 128 * 1024 * 1024
+# A stream is over with its last event; so long (in seconds) its connection may take to be free.
+FRAMING_TIME = 1.0
+
+_skim = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class AttemptFailed(Exception):
@@ -45,6 +51,10 @@ class AttemptFailed(Exception):
 
 def _backend_fault(error: GatewayError) -> AttemptFailed:
     return AttemptFailed(error, retryable=True, blame=True)
+
+
+def _unreadable(detail: str) -> AttemptFailed:
+    return _backend_fault(BackendFailed(UNREADABLE, detail=detail))
 
 
 class Attempt:
@@ -112,7 +122,7 @@ class Attempt:
         call = self._call
         self._connection = connection
         self.last_read = self._draft.timeline.sent = self._clock()
-        self._draft.timeline.upstream_headers = self._draft.timeline.first_byte = None
+        self._forget_marks()
         head = b"%b %b%b HTTP/1.1\r\nhost: %b\r\n%b%b%bcontent-length: %d\r\n\r\n" % (
             call.method,
             pool.prefix,
@@ -134,6 +144,15 @@ class Attempt:
             raise
         finally:
             self._connection = None
+        connection.let_end(self, FRAMING_TIME)
+
+    def _forget_marks(self) -> None:
+        """The marks of the timeline are those of the attempt that answered."""
+        timeline = self._draft.timeline
+        timeline.upstream_headers = timeline.first_byte = None
+        if timeline.first_token is not None:
+            timeline.first_token = timeline.last_token = None
+            del self._draft.gaps[:]
 
     def _authorization(self) -> bytes:
         key = self._backend.api_key
@@ -162,7 +181,7 @@ class Attempt:
         self._status = status
         self._kind = find(headers, b"content-type")
         self._headers = to_client(headers)
-        if status == 200 and self._call.stream and self._kind.startswith(b"text/event-stream"):
+        if status == 200 and self._call.stream and self._kind[:17].lower() == b"text/event-stream":
             self.stream = Stream(self._call, self._draft)
 
     def on_data(self, data: bytes) -> None:
@@ -176,8 +195,7 @@ class Attempt:
         self._body.append(data)
         self._body_bytes += len(data)
         if self._body_bytes > MAX_REPLY_BYTES:
-            detail = f"reply longer than {MAX_REPLY_BYTES} bytes"
-            self._resolve(_backend_fault(BackendFailed(UNREADABLE, detail=detail)))
+            self._resolve(_unreadable(f"reply longer than {MAX_REPLY_BYTES} bytes"))
 
     def on_end(self) -> None:
         self._connection = None
@@ -192,7 +210,11 @@ class Attempt:
 
     def on_failure(self, error: BackendFailed) -> None:
         self._connection = None
-        if not self._answered.done():
+        if self._answered.done():
+            return
+        if self.stream is not None and self.stream.finished:
+            self._end_stream(self.stream)  # what is missing is the framing
+        else:
             self._answered.set_exception(error)
 
     # What comes of it
@@ -203,42 +225,61 @@ class Attempt:
         try:
             out, count = stream.feed(data, now)
         except ValueError as error:
-            self._resolve(_backend_fault(BackendFailed(UNREADABLE, detail=str(error))))
+            self._resolve(_unreadable(str(error)))
             return
         if stream.usage is not None:
             self.usage = stream.usage
         if stream.response_id is not None:
             self._outgoing.response_id = stream.response_id
-        if stream.failed is not None:
-            self._resolve(self._reported(stream.failed))
-            return
-        if count:
+        if count and (stream.failed is None or self._outgoing.started):
             self._outgoing.open_stream(self._headers)
             self._outgoing.send(out, count)
+        if stream.failed is not None:
+            self._resolve(self._reported(stream.failed))
+        elif stream.terminal:
+            self._complete(stream)
 
     def _end_stream(self, stream: Stream) -> None:
-        if stream.terminal or stream.finished:
-            self.response_id = stream.response_id
-            self._outgoing.open_stream(self._headers)
-            self._outgoing.end_stream()
-            self._resolve(None)
-        else:
+        out, count = stream.close(self._clock())
+        if not (stream.terminal or stream.finished):
             detail = "stream ended without its last event"
             self._resolve(_backend_fault(BackendFailed(CUT, detail=detail)))
+            return
+        self._outgoing.open_stream(self._headers)
+        if stream.failed is None and count:
+            self._outgoing.send(out, count)
+        self._complete(stream)
+
+    def _complete(self, stream: Stream) -> None:
+        """The client has its whole answer, whatever the backend still sends."""
+        self.response_id = stream.response_id
+        self._outgoing.end_stream()
+        self._resolve(None)
 
     def _answer_whole(self) -> None:
-        if self._outgoing.started:
-            detail = "not an event stream, though keep-alives have been sent"
-            self._resolve(_backend_fault(BackendFailed(UNREADABLE, detail=detail)))
-            return
         body = b"".join(self._body)
         self.usage = tokens.usage_of(self._call.api, body)
+        if self._call.stream:
+            self._resolve(_unreadable(f"not an event stream but {self._kind[:40]!r}"))
+            return
+        if self.usage is None and not self._is_json(body):
+            self._resolve(_unreadable(f"not JSON but {self._kind[:40]!r} of {len(body)} bytes"))
+            return
         if self._call.api is Api.RESPONSES:
             self.response_id = tokens.response_id_of(body)
         body = rename(body, *self._call.rename)
         headers = [(b"content-type", self._kind or b"application/json"), *self._headers]
         self._outgoing.whole(self._status, headers, body)
         self._resolve(None)
+
+    def _is_json(self, body: bytes) -> bool:
+        if find(self._headers, b"content-encoding"):
+            return True  # not asked for, but the client may be able to read it
+        try:
+            _skim(body)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        return True
 
     def _refusal(self) -> AttemptFailed:
         result = faults.reworded(self._call.api, self._status, b"".join(self._body))

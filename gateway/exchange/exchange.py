@@ -148,7 +148,7 @@ class Exchange:
             self._pin(attempt, backend)
             return None
         finally:
-            draft.usage = attempt.usage or self._relayed(attempt)
+            draft.usage = self._used(attempt)
             self._attempt = None
             self._limits.watch(None)
 
@@ -157,11 +157,17 @@ class Exchange:
             pin = Pin(backend.name, backend.arm, self._call.route.model, self._call.key.id)
             self._context.pins.add(attempt.response_id, pin)
 
-    def _relayed(self, attempt: Attempt) -> Usage | None:
-        """A stream that was cut before its usage came is charged for what was relayed."""
-        if attempt.stream is None or not attempt.stream.tokens:
-            return None
-        return Usage(completion=attempt.stream.tokens, exact=False)
+    def _used(self, attempt: Attempt) -> Usage | None:
+        """What the backend stated; a stream that was cut is charged for what was relayed."""
+        usage, stream = attempt.usage, attempt.stream
+        if stream is None or not stream.tokens:
+            return usage
+        if usage is not None and (stream.terminal or stream.finished):
+            return usage
+        # Messages begin with a usage that counts no output yet.
+        usage = usage or Usage()
+        completion = max(usage.completion, stream.tokens)
+        return Usage(usage.prompt, usage.cached, completion, exact=False)
 
     def _expire(self, error: GatewayError) -> None:
         self._expired = error

@@ -50,7 +50,7 @@ class Stream:
         before = self.tokens
         out: list[bytes] = []
         position = count = 0
-        while position < len(data):
+        while position < len(data) and self.failed is None:
             if self._alike.hopeful and not self._reader.pending:
                 end, run = self._alike.run(data, position)
                 if run:
@@ -70,6 +70,10 @@ class Stream:
             self._mark(now)
         return out[0] if len(out) == 1 else b"".join(out), count
 
+    def close(self, now: float) -> tuple[bytes, int]:
+        """The stream has ended: the last event, if no blank line came behind it."""
+        return self.feed(b"\n\n", now) if self._reader.pending else (b"", 0)
+
     def _read(self, data: bytes, out: list[bytes]) -> int:
         """Decode the events that `data` completes and add what the client gets of them."""
         relayed = 0
@@ -80,13 +84,16 @@ class Stream:
                 continue
             renamed = self._rename(event.raw)
             out.append(renamed)
-            relayed += 1
             if seen is TOKEN:
                 self.tokens += 1
                 if self._alike.hopeful:
                     self._alike.learn(event.raw, renamed)
             elif seen is not NOTHING:
                 self._note(seen, event)
+                if self.failed is not None:
+                    out.pop()  # told in the gateway's own words, and nothing follows it
+                    break
+            relayed += 1
         return relayed
 
     def _note(self, seen: Seen, event: Event) -> None:

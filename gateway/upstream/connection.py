@@ -60,6 +60,7 @@ class Connection(asyncio.Protocol):
         self._sink: ReplySink | None = None
         self._used = False  # carried an exchange before the present one
         self._paused = False
+        self._ending: asyncio.TimerHandle | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -88,6 +89,13 @@ class Connection(asyncio.Protocol):
         """
         if self._sink is sink:
             self.abort()
+
+    def let_end(self, sink: ReplySink, seconds: float) -> None:
+        """Nothing more is wanted of this reply, but its end would make the connection free."""
+        if self._sink is sink:
+            self.resume_reading()
+            loop = asyncio.get_running_loop()
+            self._ending = loop.call_later(seconds, self.cancel, sink)
 
     def abort(self) -> None:
         """Close at once, whatever it carries."""
@@ -123,16 +131,19 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(BackendFailed(MALFORMED, detail=f"malformed reply: {error}"))
             return
-        if not self._head_done:
-            self._head_bytes += len(data)
-            if self._head_bytes > self._max_header_bytes:
-                detail = f"reply head longer than {self._max_header_bytes} bytes"
-                self._fail(BackendFailed(MALFORMED, detail=detail))
-            return
         if self._body:
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
             self._body.clear()
+            self._head_bytes = 0
             self._sink.on_data(body)
+        elif not self._complete:
+            # Of a head, a trailer or the framing of chunks, none of which may go on for ever.
+            self._head_bytes += len(data)
+            if self._head_bytes > self._max_header_bytes:
+                what = "trailer" if self._head_done else "head"
+                detail = f"reply {what} longer than {self._max_header_bytes} bytes"
+                self._fail(BackendFailed(MALFORMED, detail=detail))
+            return
         if self._complete:
             self._finish()
 
@@ -141,6 +152,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        if self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
         self._on_lost(self)
         sink = self._sink
         if sink is None:
@@ -189,6 +203,9 @@ class Connection(asyncio.Protocol):
     def _finish(self) -> None:
         sink, self._sink = self._sink, None
         assert sink is not None and self._transport is not None
+        if self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
         unsent = self._transport.get_write_buffer_size()
         if self._keep_alive and not unsent and not self._transport.is_closing():
             self._used = True

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.edge.test_relay import CHAT, FRAMES, streaming
+from tests.support.apis import CHAT
 from tests.support.running import configuration, running
 from tests.support.scripted import scripted
+from tests.support.site import answers
 
 OURS = ("gateway.edge", "gateway.exchange", "gateway.upstream", "gateway.protocols")
 
@@ -17,10 +18,10 @@ OURS = ("gateway.edge", "gateway.exchange", "gateway.upstream", "gateway.protoco
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_request_leaves_no_cycles(tmp_path: Path, stream: bool) -> None:
     async with (
-        scripted(streaming(FRAMES)) as backend,
+        scripted(answers(CHAT)) as backend,
         running(configuration(tmp_path, backend.url), tmp_path) as it,
     ):
-        body = {**CHAT, "stream": stream}
+        body = {**CHAT.request, "stream": stream}
         for _ in range(3):
             await it.client.post("/v1/chat/completions", json=body)
         gc.collect()

@@ -65,6 +65,11 @@ class Dialect:
     def frames(self) -> list[bytes]:
         return self.opening + self.tokens + self.ending
 
+    @property
+    def done(self) -> list[bytes]:
+        """The frame behind everything else, an error too, where the API has one."""
+        return [b"data: [DONE]\n\n"] if self.api in (Api.CHAT, Api.COMPLETIONS) else []
+
     def failure(self, text: bytes) -> dict[str, Any]:
         """The error that a stream ended with, checked for the frames around it."""
         last = [frame for frame in text.split(b"\n\n") if frame]

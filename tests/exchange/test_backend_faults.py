@@ -1,0 +1,352 @@
+"""Whatever a backend does, the client gets a clean error in its API's own shape, and soon."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+
+import pytest
+
+from gateway.records import NoToken, Outcome
+from tests.support.apis import CHAT, DIALECTS, MESSAGES, RESPONSES, Dialect
+from tests.support.scripted import Received, chunk, reply
+from tests.support.site import Script, Site, answers, hangs_up, refuses, says, streams
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+every_api = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.api)
+both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+
+
+async def endless_head(request: Received, writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD)
+    while True:
+        writer.write(b"x-filler: " + b"a" * 4086 + b"\r\n")
+        await writer.drain()
+
+
+async def endless_trailer(request: Received, writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD + b"transfer-encoding: chunked\r\n\r\n" + chunk(b"{}") + b"0\r\n")
+    while True:
+        writer.write(b"x-filler: " + b"a" * 4086 + b"\r\n")
+        await writer.drain()
+
+
+async def endless_interim(request: Received, writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 50)
+        await writer.drain()
+
+
+# What the access log says of each, beside the backend's name.
+UNREADABLE: dict[str, tuple[Script, str]] = {
+    "no byte": (hangs_up, "connection lost"),
+    "not HTTP": (says(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "malformed reply"),
+    "cut head": (says(HEAD, close=True), "connection lost"),
+    "cut body": (says(HEAD + b"content-length: 99\r\n\r\n{", close=True), "connection lost"),
+    "longer than it says": (
+        says(HEAD + b'content-length: 2\r\n\r\n{"id":"x"}', close=True),
+        "malformed reply",
+    ),
+    "bad chunk": (
+        says(HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n"),
+        "malformed reply",
+    ),
+    "two lengths": (
+        says(HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}"),
+        "malformed reply",
+    ),
+    "oversized head": (says(HEAD + b"x: " + b"a" * 400_000 + b"\r\n\r\n"), "reply head longer"),
+    "endless head": (endless_head, "reply head longer"),
+    "endless interim replies": (endless_interim, "reply head longer"),
+    "endless trailer": (endless_trailer, "longer"),
+    "HTML": (
+        says(reply(b"<html>It works!</html>", headers="content-type: text/html\r\n")),
+        "not JSON",
+    ),
+    "plain text": (says(reply(b"ok", headers="content-type: text/plain\r\n")), "not JSON"),
+    "cut JSON": (says(reply(b'{"id":"c1","usage":{')), "not JSON"),
+    "nothing": (says(reply(b"")), "not JSON"),
+    "redirect": (
+        says(reply(b"", status="302 Found", headers="location: http://10.0.0.9/\r\n")),
+        "HTTP 302",
+    ),
+}
+
+
+@both
+@pytest.mark.parametrize("fault", UNREADABLE)
+async def test_what_cannot_be_read(at: Site, fault: str, stream: bool) -> None:
+    script, detail = UNREADABLE[fault]
+    if stream and detail == "not JSON":
+        detail = "not an event stream"
+    at.play(script)
+    async with asyncio.timeout(2):
+        response = await at.ask(CHAT, stream=stream)
+    error = response.json()["error"]
+    assert (response.status_code, error["type"]) == (502, "backend_error")
+    assert "The model's server" in error["message"] and "again" in error["message"]
+    record = await at.record()
+    assert (record.status, record.outcome) == (502, Outcome.BACKEND_ERROR)
+    assert record.no_token is (NoToken.BACKEND_ERROR if stream else None)
+    assert at.backend().outstanding == 0
+    line = await at.line(record)
+    assert line["backend"] == "b0"
+    assert line["detail"].startswith("b0: ") and detail in line["detail"]
+    for secret in ("b0", "127.0.0.1", "10.0.0.9", str(at.backends[0].port)):
+        assert secret not in response.text
+    assert response.headers.get("x-gateway-backend") == "b0", "the key may know, by this header"
+
+
+@every_api
+@both
+async def test_the_error_has_the_shape_of_the_api(at: Site, dialect: Dialect, stream: bool) -> None:
+    at.play(hangs_up)
+    response = await at.ask(dialect, stream=stream)
+    body = response.json()
+    assert response.status_code == 502
+    assert response.headers["content-type"] == "application/json"
+    if dialect is MESSAGES:
+        assert body["type"] == "error"
+        assert body["error"].keys() == {"type", "message"}
+        assert body["error"]["type"] == "api_error"
+        assert body["request_id"] == response.headers["x-request-id"]
+    else:
+        assert body["error"].keys() == {"message", "type", "param", "code"}
+        assert body["error"]["code"] == "backend_error"
+
+
+async def test_a_key_that_may_not_know_its_arm_learns_nothing(at: Site) -> None:
+    at.play(hangs_up)
+    at.configure(keys=[at.base["keys"][0] | {"expose_arm": False}])
+    response = await at.ask(CHAT)
+    assert response.status_code == 502
+    assert not [name for name in response.headers if name.startswith("x-gateway")]
+    assert "b0" not in response.text
+
+
+@every_api
+async def test_nothing_listens(at: Site, dialect: Dialect) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    at.configure(backends={"b0": {"url": url}})
+    response = await at.ask(dialect)
+    assert response.status_code == 502
+    assert "cannot be reached right now; try again" in response.text
+    record = await at.record()
+    assert record.outcome is Outcome.BACKEND_ERROR
+    line = await at.line(record)
+    assert line["detail"].startswith("b0: cannot connect: ")
+    assert "127.0.0.1" not in response.text
+
+
+@every_api
+async def test_every_backend_is_out_of_service(at: Site, dialect: Dialect) -> None:
+    at.backend().enabled = False
+    try:
+        response = await at.ask(dialect)
+    finally:
+        at.backend().enabled = True
+    assert response.status_code == 503
+    assert "No server of this model is available right now" in response.text
+    assert int(response.headers["retry-after"]) >= 1
+    record = await at.record()
+    assert record.outcome is Outcome.BACKEND_ERROR
+
+
+@pytest.mark.parametrize(
+    ("status", "seen", "says_"),
+    [
+        ("400 Bad Request", 400, "temperature must be below 2"),
+        ("422 Unprocessable Entity", 400, "temperature must be below 2"),
+        ("413 Content Too Large", 413, "temperature must be below 2"),
+        ("401 Unauthorized", 502, "tell the operator"),
+        ("403 Forbidden", 502, "tell the operator"),
+        ("429 Too Many Requests", 503, "at its limit"),
+        ("500 Internal Server Error", 502, "failed to answer"),
+        ("503 Service Unavailable", 503, "at its limit"),
+        ("504 Gateway Timeout", 504, "too long"),
+    ],
+)
+@both
+async def test_what_a_backend_refuses(
+    at: Site, status: str, seen: int, says_: str, stream: bool
+) -> None:
+    at.play(refuses(status, "temperature must be below 2"))
+    response = await at.ask(CHAT, stream=stream)
+    assert response.status_code == seen
+    assert says_ in response.json()["error"]["message"]
+    assert (await at.record()).outcome is not Outcome.OK
+    assert (await at.line(at.records[0]))["detail"]
+
+
+# Streams that break
+
+
+def cut(dialect: Dialect, frames: list[bytes]) -> Script:
+    return streams(*frames, then=hangs_up)
+
+
+@every_api
+async def test_a_stream_cut_before_its_first_event(at: Site, dialect: Dialect) -> None:
+    """The head is held, so there is still a status to answer with."""
+    at.play(cut(dialect, []))
+    response = await at.ask(dialect)
+    assert response.status_code == 502
+    assert "broke off" in response.text
+    assert (await at.record()).no_token is NoToken.BACKEND_ERROR
+
+
+@every_api
+@pytest.mark.parametrize("end", ["cut", "ended", "half an event"])
+async def test_a_stream_cut_after_a_token_ends_with_an_error(
+    at: Site, dialect: Dialect, end: str
+) -> None:
+    """CLIProxyAPI#3055: a stream without its last event passed for a complete answer."""
+    sent = dialect.opening + dialect.tokens[:1]
+    script = streams(*sent) if end == "ended" else cut(dialect, sent)
+    if end == "half an event":
+        script = streams(*sent, then=says(chunk(dialect.tokens[1][:-9]), close=True))
+    at.play(script)
+    response = await at.ask(dialect)
+    assert response.status_code == 200
+    assert response.content.startswith(b"".join(sent))
+    failure = dialect.failure(response.content)
+    assert "broke off" in failure["message"]
+    rest = response.content.removeprefix(b"".join(sent))
+    assert rest.count(b"\n\n") == 1 + len(dialect.done), "half an event was passed on"
+    record = await at.record()
+    assert (record.outcome, record.no_token) == (Outcome.BACKEND_ERROR, None)
+    assert record.usage is not None
+    assert (record.usage.completion, record.usage.exact) == (1, False)
+
+
+@every_api
+async def test_an_error_within_a_stream_after_a_token(at: Site, dialect: Dialect) -> None:
+    frames = [*dialect.opening, *dialect.tokens[:1], dialect.error, *dialect.done]
+    at.play(streams(*frames, pause=0.02))
+    response = await at.ask(dialect)
+    assert response.status_code == 200
+    failure = dialect.failure(response.content)
+    assert "failed to answer" in failure["message"]
+    assert "10.0.0.9" not in response.text, "the engine's words name its host"
+    record = await at.record()
+    assert record.outcome is Outcome.BACKEND_ERROR
+    assert "10.0.0.9 died" in (await at.line(record))["detail"]
+
+
+@every_api
+async def test_what_came_with_an_error_is_not_lost(at: Site, dialect: Dialect) -> None:
+    """The last tokens and the error in one read: the client gets the tokens first."""
+    at.play(
+        streams(*dialect.opening, dialect.tokens[0] + dialect.tokens[1] + dialect.error, pause=0.03)
+    )
+    response = await at.ask(dialect)
+    assert b"".join(dialect.opening + dialect.tokens) in response.content
+    dialect.failure(response.content)
+    usage = (await at.record()).usage
+    assert usage is not None and usage.completion == 2
+
+
+async def test_the_error_of_a_responses_stream_keeps_its_id(at: Site) -> None:
+    """With another id than `response.created` had, the official SDK raises something else."""
+    at.play(cut(RESPONSES, RESPONSES.opening))
+    response = await at.ask(RESPONSES)
+    last = response.text.rstrip().rpartition("data: ")[2]
+    payload = json.loads(last)
+    assert payload["response"]["id"] == "resp_1"
+    assert payload["sequence_number"] == len(RESPONSES.opening)
+
+
+@every_api
+async def test_an_event_without_end_is_cut_off(at: Site, dialect: Dialect) -> None:
+    async def endless(request: Received, writer: asyncio.StreamWriter) -> None:
+        piece = chunk(b"a" * 2**20)
+        while True:
+            writer.write(piece)
+            await writer.drain()
+
+    at.play(streams(*dialect.opening, b"data: ", then=endless))
+    response = await at.ask(dialect)
+    assert response.status_code == 200
+    assert "cannot be read" in dialect.failure(response.content)["message"]
+    assert "longer than 16777216 bytes" in (await at.line(await at.record()))["detail"]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/html"])
+@every_api
+async def test_a_stream_was_asked_for_and_something_else_came(
+    at: Site, dialect: Dialect, kind: str
+) -> None:
+    """Passed on, it would look like a stream without a single event: an empty answer."""
+    body = json.dumps(dialect.reply).encode() if kind == "application/json" else b"<html>"
+    at.play(says(reply(body, headers=f"content-type: {kind}\r\n")))
+    response = await at.ask(dialect)
+    assert response.status_code == 502
+    assert "cannot be read" in response.text
+    assert "not an event stream" in (await at.line(await at.record()))["detail"]
+
+
+# Streams that end oddly, but whole
+
+
+@every_api
+async def test_a_stream_that_is_complete_but_for_its_framing(at: Site, dialect: Dialect) -> None:
+    """The last event is through: that the connection then breaks off takes nothing away."""
+    at.play(cut(dialect, dialect.frames))
+    response = await at.ask(dialect)
+    assert response.content == b"".join(dialect.frames)
+    assert (await at.record()).outcome is Outcome.OK
+
+
+@every_api
+async def test_a_last_event_without_its_blank_line(at: Site, dialect: Dialect) -> None:
+    *frames, last = dialect.frames
+    at.play(streams(*frames, last.rstrip(b"\n")))
+    response = await at.ask(dialect)
+    assert response.content == b"".join(dialect.frames)
+    assert (await at.record()).outcome is Outcome.OK
+
+
+@every_api
+async def test_a_stream_without_length_or_chunks(at: Site, dialect: Dialect) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+    at.play(says(head + b"".join(dialect.frames), close=True))
+    response = await at.ask(dialect)
+    assert response.content == b"".join(dialect.frames)
+    assert (await at.record()).outcome is Outcome.OK
+
+
+async def test_a_client_that_leaves_at_the_last_event_has_its_answer(at: Site) -> None:
+    """The official OpenAI SDK stops reading at [DONE]; that is no departure."""
+
+    async def linger(request: Received, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        writer.write(chunk(b""))
+
+    at.play(streams(*CHAT.frames, then=linger))
+    async with at.client.stream("POST", CHAT.path, json=CHAT.streamed) as response:
+        async for line in response.aiter_lines():
+            if line == "data: [DONE]":
+                break
+    record = await at.record()
+    assert record.outcome is Outcome.OK
+    assert record.usage is not None and record.usage.exact
+    assert at.backend(record.backend).outstanding == 0
+
+
+@every_api
+async def test_a_good_answer_after_bad_ones(at: Site, dialect: Dialect) -> None:
+    """Nothing of a fault stays behind: neither in the pool nor in the counts."""
+    for script, _ in list(UNREADABLE.values())[:4]:
+        at.play(script)
+        await at.ask(dialect)
+    at.play(answers(dialect))
+    for _ in range(3):
+        response = await at.ask(dialect)
+        assert response.content == b"".join(dialect.frames)
+    assert at.backend().outstanding == 0
