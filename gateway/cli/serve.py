@@ -96,8 +96,11 @@ def _listen(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
+        # Python adds the address to the reason; errors of name look-ups have numbers of their own.
+        errno = error.errno or 0
+        reason = os.strerror(errno) if errno > 0 else error.strerror
         raise OSError(
-            f"cannot listen on {host}:{port}: {error.strerror}. Is another gateway running? "
+            f"cannot listen on {host}:{port}: {reason}. Is another gateway running? "
             "Choose another port with server.port or GATEWAY_SERVER__PORT."
         ) from None
 

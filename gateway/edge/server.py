@@ -68,5 +68,14 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         loop.call_soon_threadsafe(loop.call_later, delay, self._stop_accepting)
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if self.force_exit:
+            # uvicorn would leave all as it is: clients without a word, and the log unwritten.
+            for task in self.server_state.tasks:
+                task.cancel()
+            await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
+            await self.lifespan.shutdown()
+
     def _stop_accepting(self) -> None:
         self.should_exit = True
