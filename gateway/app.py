@@ -157,8 +157,7 @@ class Gateway:
         table, admission = self.context.table, self.context.settings.admission
         for backend in table.backends.values():
             backend.enabled = backend.name not in disabled
-        for backend in [b for b in self._pools if table.backends.get(b.name) is not b]:
-            self._pools.pop(backend).close()
+        self._close_pools(self.context.settings.timeouts.connect)
         for gate in self._gates.values():
             gate.queue_limit = admission.queue_limit
             gate.queue_timeout = admission.queue_timeout
@@ -166,6 +165,16 @@ class Gateway:
         for model in table.routes:
             self.follow_weights(model)
         self.wake()
+
+    def _close_pools(self, connect_timeout: float) -> None:
+        """Have new connections follow the table and the settings in force now.
+
+        Requests under way keep the connection they have.
+        """
+        backends = self.context.table.backends
+        for backend, pool in list(self._pools.items()):
+            if backends.get(backend.name) is not backend or pool.connect_timeout != connect_timeout:
+                self._pools.pop(backend).close()
 
     def _upstream_model(self, model: str) -> str:
         settings = self.context.settings.models.get(model)

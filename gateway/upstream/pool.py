@@ -41,7 +41,7 @@ class Pool:
         self.prefix = parts.path.rstrip("/").encode()
         self.authority = parts.netloc.encode()
         self._tls = ssl.create_default_context() if self.secure else None
-        self._connect_timeout = connect_timeout
+        self.connect_timeout = connect_timeout
         self._max_idle = max_idle
         self._max_header_bytes = max_header_bytes
         # A dict is an ordered set: O(1) to take the newest and to drop one that was closed.
@@ -69,12 +69,12 @@ class Pool:
         """
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self._connect_timeout):
+            async with asyncio.timeout(self.connect_timeout):
                 _, connection = await loop.create_connection(
                     self._new, self.host, self.port, ssl=self._tls
                 )
         except TimeoutError:
-            detail = f"no connection within {self._connect_timeout:g} s"
+            detail = f"no connection within {self.connect_timeout:g} s"
             raise BackendFailed(UNREACHABLE, detail=detail) from None
         except OSError as error:
             raise BackendFailed(UNREACHABLE, detail=f"cannot connect: {error}") from error

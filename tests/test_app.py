@@ -1,0 +1,69 @@
+"""What a reload changes in a running gateway, and what it must not."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from gateway.settings import Settings
+from tests.edge.test_relay import CHAT, answering
+from tests.support.running import configuration, running
+from tests.support.scripted import Received, reply, scripted
+
+
+async def test_a_reload_that_changes_nothing_keeps_connections(tmp_path: Path) -> None:
+    async with scripted(answering(reply(b"{}"))) as backend:
+        settings = configuration(tmp_path, backend.url)
+        async with running(settings, tmp_path) as it:
+            for _ in range(3):
+                await it.client.post("/v1/chat/completions", json=CHAT)
+                it.gateway.reload(Settings.model_validate(settings))
+            assert backend.connections == 1
+
+
+async def test_a_changed_connect_timeout_holds_for_backends_that_stay(tmp_path: Path) -> None:
+    async with scripted(answering(reply(b"{}"))) as backend:
+        settings = configuration(tmp_path, backend.url)
+        async with running(settings, tmp_path) as it:
+            await it.client.post("/v1/chat/completions", json=CHAT)
+            it.gateway.reload(Settings.model_validate(settings | {"timeouts": {"connect": 0.5}}))
+            live = it.gateway.context.table.backends["b0"]
+            assert it.gateway.context.pool_of(live).connect_timeout == 0.5
+            await it.client.post("/v1/chat/completions", json=CHAT)
+            await asyncio.wait_for(backend.gone.wait(), 1)
+
+
+async def test_a_request_under_way_survives_the_loss_of_its_backend(tmp_path: Path) -> None:
+    release = asyncio.Event()
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        writer.write(reply(b"{}"))
+
+    async with scripted(script) as old, scripted(script) as new:
+        settings = configuration(tmp_path, old.url)
+        async with running(settings, tmp_path) as it:
+            first = asyncio.create_task(it.client.post("/v1/chat/completions", json=CHAT))
+            while not old.requests:
+                await asyncio.sleep(0.005)
+            it.gateway.reload(Settings.model_validate(configuration(tmp_path, new.url)))
+            second = asyncio.create_task(it.client.post("/v1/chat/completions", json=CHAT))
+            while not new.requests:
+                await asyncio.sleep(0.005)
+            release.set()
+            assert [(await one).status_code for one in (first, second)] == [200, 200]
+            await asyncio.wait_for(old.gone.wait(), 1)
+            assert (len(old.requests), len(new.requests)) == (1, 1)
+
+
+async def test_a_configured_context_window_counts_before_the_engines(tmp_path: Path) -> None:
+    async with scripted(answering(reply(b"{}"))) as backend:
+        settings = configuration(tmp_path, backend.url)
+        async with running(settings, tmp_path) as it:
+            async with asyncio.timeout(5):
+                while it.gateway.context_window("m") is None:
+                    await asyncio.sleep(0.01)
+            assert it.gateway.context_window("m") == 8192
+            settings["models"]["m"]["context_window"] = 4096
+            it.gateway.reload(Settings.model_validate(settings))
+            assert it.gateway.context_window("m") == 4096
