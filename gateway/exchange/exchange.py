@@ -141,7 +141,8 @@ class Exchange:
         except asyncio.CancelledError:
             if self._expired is not None:
                 draft.detail.append(f"{backend.name}: {self._expired.detail}")
-                backend.circuit.failure()  # it accepts requests and answers none
+                if not self._outlasted():
+                    backend.circuit.failure()  # it accepts requests and answers none
             raise
         else:
             backend.circuit.success()
@@ -168,6 +169,12 @@ class Exchange:
         usage = usage or Usage()
         completion = max(usage.completion, stream.tokens)
         return Usage(usage.prompt, usage.cached, completion, exact=False)
+
+    def _outlasted(self) -> bool:
+        """Whether a stream that went well was longer than a request may be."""
+        timeline, total = self._draft.timeline, self._context.settings.timeouts.total
+        spent = self._context.clock() - timeline.received
+        return timeline.first_token is not None and spent >= total
 
     def _expire(self, error: GatewayError) -> None:
         self._expired = error
