@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from gateway.errors import BackendFailed, GatewayError
+from gateway.errors import BackendFailed
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
+from gateway.exchange.failure import AttemptFailed, backend_fault, unreadable
 from gateway.exchange.headers import Headers, find, to_client
 from gateway.exchange.outgoing import Outgoing
 from gateway.exchange.stream import Stream
@@ -25,36 +26,11 @@ from gateway.upstream.connection import Connection, StaleConnection
 from gateway.upstream.pool import Pool
 
 CUT = "The model's server broke off before its answer was complete; send the request again."
-UNREADABLE = "The model's server sent an answer that cannot be read; send the request again."
 MAX_REPLY_BYTES = 128 * 1024 * 1024
 # A stream is over with its last event; so long (in seconds) its connection may take to be free.
 FRAMING_TIME = 1.0
 
 _skim = msgspec.json.Decoder(msgspec.Raw).decode
-
-
-class AttemptFailed(Exception):
-    """The attempt brought no answer.
-
-    Attributes:
-        error: what to tell the client if no other backend is tried.
-        retryable: another backend may do better.
-        blame: the backend is at fault, not the request.
-    """
-
-    def __init__(self, error: GatewayError, *, retryable: bool, blame: bool) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.retryable = retryable
-        self.blame = blame
-
-
-def _backend_fault(error: GatewayError) -> AttemptFailed:
-    return AttemptFailed(error, retryable=True, blame=True)
-
-
-def _unreadable(detail: str) -> AttemptFailed:
-    return _backend_fault(BackendFailed(UNREADABLE, detail=detail))
 
 
 class Attempt:
@@ -108,15 +84,15 @@ class Attempt:
             try:
                 await self._exchange(await self._connect(pool), pool)
             except BackendFailed as error:
-                raise _backend_fault(error) from None
+                raise backend_fault(error) from None
         except BackendFailed as error:
-            raise _backend_fault(error) from None
+            raise backend_fault(error) from None
 
     async def _connect(self, pool: Pool) -> Connection:
         try:
             return await pool.connect()
         except BackendFailed as error:
-            raise _backend_fault(error) from None
+            raise backend_fault(error) from None
 
     async def _exchange(self, connection: Connection, pool: Pool) -> None:
         call = self._call
@@ -195,7 +171,7 @@ class Attempt:
         self._body.append(data)
         self._body_bytes += len(data)
         if self._body_bytes > MAX_REPLY_BYTES:
-            self._resolve(_unreadable(f"reply longer than {MAX_REPLY_BYTES} bytes"))
+            self._resolve(unreadable(f"reply longer than {MAX_REPLY_BYTES} bytes"))
 
     def on_end(self) -> None:
         self._connection = None
@@ -225,7 +201,7 @@ class Attempt:
         try:
             out, count = stream.feed(data, now)
         except ValueError as error:
-            self._resolve(_unreadable(str(error)))
+            self._resolve(unreadable(str(error)))
             return
         if stream.usage is not None:
             self.usage = stream.usage
@@ -243,7 +219,7 @@ class Attempt:
         out, count = stream.close(self._clock())
         if not (stream.terminal or stream.finished):
             detail = "stream ended without its last event"
-            self._resolve(_backend_fault(BackendFailed(CUT, detail=detail)))
+            self._resolve(backend_fault(BackendFailed(CUT, detail=detail)))
             return
         self._outgoing.open_stream(self._headers)
         if stream.failed is None and count:
@@ -260,10 +236,10 @@ class Attempt:
         body = b"".join(self._body)
         self.usage = tokens.usage_of(self._call.api, body)
         if self._call.stream:
-            self._resolve(_unreadable(f"not an event stream but {self._kind[:40]!r}"))
+            self._resolve(unreadable(f"not an event stream but {self._kind[:40]!r}"))
             return
         if self.usage is None and not self._is_json(body):
-            self._resolve(_unreadable(f"not JSON but {self._kind[:40]!r} of {len(body)} bytes"))
+            self._resolve(unreadable(f"not JSON but {self._kind[:40]!r} of {len(body)} bytes"))
             return
         if self._call.api is Api.RESPONSES:
             self.response_id = tokens.response_id_of(body)

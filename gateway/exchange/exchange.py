@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Iterator
 
 from gateway.errors import GatewayError, NoBackend
-from gateway.exchange.attempt import Attempt, AttemptFailed
+from gateway.exchange.attempt import Attempt
 from gateway.exchange.call import Call
 from gateway.exchange.context import Context
 from gateway.exchange.draft import Draft
+from gateway.exchange.failure import AttemptFailed
 from gateway.exchange.limits import TimeLimits
 from gateway.exchange.outgoing import Outgoing
 from gateway.exchange.pins import Pin

@@ -1,0 +1,33 @@
+"""How an attempt at a backend fails, and what follows from it."""
+
+from __future__ import annotations
+
+from gateway.errors import BackendFailed, GatewayError
+
+UNREADABLE = "The model's server sent an answer that cannot be read; send the request again."
+
+
+class AttemptFailed(Exception):
+    """The attempt brought no answer.
+
+    Attributes:
+        error: what to tell the client if no other backend is tried.
+        retryable: another backend may do better.
+        blame: the backend is at fault, not the request.
+    """
+
+    def __init__(self, error: GatewayError, *, retryable: bool, blame: bool) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.retryable = retryable
+        self.blame = blame
+
+
+def backend_fault(error: GatewayError) -> AttemptFailed:
+    """The backend failed; another may do better."""
+    return AttemptFailed(error, retryable=True, blame=True)
+
+
+def unreadable(detail: str) -> AttemptFailed:
+    """The backend answered what is not its API."""
+    return backend_fault(BackendFailed(UNREADABLE, detail=detail))
