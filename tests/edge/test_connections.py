@@ -65,7 +65,6 @@ async def shared(
 def it(shared: tuple[Running, ScriptedBackend]) -> Running:
     shared[0].records.clear()
     shared[1].requests.clear()
-    shared[1].gone.clear()
     return shared[0]
 
 
@@ -200,7 +199,7 @@ async def test_a_client_that_closes_its_side_counts_as_gone(
         one.send(post(asked(30, stream=stream)))
         await until(lambda: backend.requests)
         one.writer.write_eof()
-        await asyncio.wait_for(backend.gone.wait(), 0.5)
+        await asyncio.wait_for(backend.requests[0].left.wait(), 0.5)
         assert (await it.record()).outcome is Outcome.CLIENT_GONE
         assert it.gateway.context.table.backends["b0"].outstanding == 0
 
@@ -292,7 +291,7 @@ async def test_leaving_with_a_request_queued(
     async with wire(it.port) as one:
         one.send(post(asked(30)) + queued)
         await until(lambda: backend.requests)
-    await asyncio.wait_for(backend.gone.wait(), 0.5)
+    await asyncio.wait_for(backend.requests[0].left.wait(), 0.5)
     await it.record(1 if b"/health" in queued else 2)
     assert {record.outcome for record in it.records} == {Outcome.CLIENT_GONE}
     assert len(backend.requests) == 1

@@ -37,7 +37,7 @@ async def timed(at: Site, dialect: Dialect, **options: Any) -> tuple[Any, float]
 
 async def expect_closed(at: Site) -> None:
     """The backend was told to stop, and nothing is left behind."""
-    await asyncio.wait_for(at.backends[0].gone.wait(), 0.5)
+    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), 0.5)
     await until(lambda: at.backend().outstanding == 0)
 
 

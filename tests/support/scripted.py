@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Received:
-    """One request as it arrived."""
+    """One request as it arrived; `left` is set once its sender goes before the script is done."""
 
     method: str
     target: str
     headers: dict[str, str]
     body: bytes
     connection: int
+    left: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def reply(
@@ -86,6 +87,9 @@ class ScriptedBackend:
             if not script.done():
                 raise ConnectionResetError
             script.result()
+        except ConnectionError:
+            request.left.set()
+            raise
         finally:
             script.cancel()
             left.cancel()

@@ -121,7 +121,6 @@ class Site:
         for backend in self.backends:
             backend.script = silent
             backend.requests.clear()
-            backend.gone.clear()
         self.configure()
 
 
