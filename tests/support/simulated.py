@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,16 +61,26 @@ async def totals(both: Simulated) -> Totals:
 
 @asynccontextmanager
 async def simulated(
-    tmp_path: Path, *, way: Way = "protocol", engine: dict[str, Any] | None = None, **changes: Any
+    tmp_path: Path,
+    *,
+    way: Way = "protocol",
+    engine: dict[str, Any] | None = None,
+    also: Sequence[str] = (),
+    **changes: Any,
 ) -> AsyncIterator[Simulated]:
     """Model `m`, alias `gpt-*` and `claude-*`, on one simulated engine.
 
     Args:
         engine: fields of the engine's configuration.
+        also: names of further models, each with an arm and a backend of its name, on that engine.
         changes: sections of the gateway's configuration.
     """
     async with serving(model=UPSTREAM, **(engine or {})) as server:
         settings = configuration(tmp_path, server.url, **changes)
         settings["models"]["m"] |= {"upstream_model": UPSTREAM, "aliases": ["gpt-*", "claude-*"]}
+        for name in also:
+            arms = {name: {"weight": 1, "backends": [name]}}
+            settings["models"][name] = {"upstream_model": UPSTREAM, "arms": arms}
+            settings["backends"][name] = {"url": server.url}
         async with running(settings, tmp_path, way=way) as it:
             yield Simulated(it, server)
