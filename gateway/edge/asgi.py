@@ -10,7 +10,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from gateway.edge.handler import BODY_TOO_SLOW, TOO_LARGE, Handler
+from gateway.edge.intake import Understand, understand
 from gateway.edge.paths import Endpoint, HotPaths, canonical
+from gateway.edge.stored import STORED, stored
 from gateway.errors import RequestTimeout, TooLarge, UpgradeRequired
 from gateway.exchange.context import Context
 from gateway.exchange.reply import Headers
@@ -31,6 +33,7 @@ class AsgiReply:
         self._send = send
         self._queue: asyncio.Queue[Message | None] = asyncio.Queue()
         self._buffered = 0
+        self._pump: asyncio.Task[None] | None = None
         self.handler: Handler | None = None
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
@@ -52,9 +55,17 @@ class AsgiReply:
 
     def abort(self) -> None:
         self._queue.put_nowait(None)
+        if self._pump is not None:
+            self._pump.cancel()  # the server may be waiting for a client that does not read
 
-    async def pump(self) -> None:
+    async def send_all(self) -> None:
         """Send what is written until the answer is finished or broken off."""
+        self._pump = asyncio.ensure_future(self._send_all())
+        await asyncio.wait((self._pump,))
+        if not self._pump.cancelled():
+            self._pump.result()
+
+    async def _send_all(self) -> None:
         while (message := await self._queue.get()) is not None:
             await self._send(message)
             size = len(message.get("body", b""))
@@ -79,30 +90,40 @@ class FrontDoor:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        endpoint = self._paths.find(scope["raw_path"]) if scope["method"] == "POST" else None
+        method, path = scope["method"], canonical(scope["path"])
+        endpoint = self._paths.find(scope["raw_path"]) if method == "POST" else None
         if endpoint is not None:
-            await self._serve(endpoint, scope, receive, send)
+            await self._serve(endpoint, understand, scope, receive, send)
+        elif (understand_stored := stored(method, path)) is not None:
+            await self._serve(STORED, understand_stored, scope, receive, send)
         elif _wants_websocket(scope):
             await self._refuse_upgrade(send)
         else:
-            path = canonical(scope["path"])
             await self._app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
 
-    async def _serve(self, endpoint: Endpoint, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(
+        self,
+        endpoint: Endpoint,
+        understand: Understand,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
         reply = AsgiReply(send)
         headers = [(name.lower(), value) for name, value in scope["headers"]]
-        handler = Handler(self._context, endpoint, scope["raw_path"], headers, reply)
+        handler = Handler(self._context, endpoint, scope["raw_path"], headers, reply, understand)
         reply.handler = handler
         if handler.open():
             body = await self._read_in_time(handler, receive)
             if body is not None:
                 handler.start(body)
-        pump = asyncio.ensure_future(reply.pump())
         watcher = asyncio.ensure_future(_watch(handler, receive))
         try:
-            await pump
+            await reply.send_all()
         finally:
             watcher.cancel()
+            if not handler.done:
+                handler.client_gone()  # the server would not take the answer
 
     async def _read_in_time(self, handler: Handler, receive: Receive) -> bytes | None:
         seconds = self._context.settings.server.body_timeout

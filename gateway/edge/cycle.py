@@ -36,6 +36,7 @@ class Carrier(Protocol):
 
     def run(self, task: asyncio.Task[None]) -> None: ...
     def linger(self) -> None: ...
+    def close(self) -> None: ...
 
 
 class _Unawaited:
@@ -167,7 +168,7 @@ class HotCycle:
         elif self.more_body:
             self._protocol.linger()
         else:
-            self._transport.close()
+            self._protocol.close()
 
     def abort(self) -> None:
         self._end()

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from gateway.edge.intake import understand
+from gateway.edge.intake import Understand, understand
 from gateway.edge.paths import Endpoint
 from gateway.errors import GatewayError, Overloaded, TooLarge
 from gateway.exchange.call import Call
@@ -45,8 +45,10 @@ class Handler:
         target: bytes,
         headers: Sequence[tuple[bytes, bytes]],
         reply: Reply,
+        understand: Understand = understand,
     ) -> None:
         self._context = context
+        self._understand = understand
         self._endpoint = endpoint
         self._headers = headers
         self._fields = dict(headers)
@@ -124,7 +126,7 @@ class Handler:
         outcome = Outcome.OK
         grant: Grant | None = None
         try:
-            call = understand(
+            call = self._understand(
                 self._context, self._endpoint, self._key, self._headers, body, self._draft
             )
             grant = self._admit(self._key)

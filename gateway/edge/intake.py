@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Protocol
 
 from gateway.clients.session import identify, session_hash
 from gateway.edge.decode import decode
@@ -27,6 +28,20 @@ from gateway.routing.table import Arm, Route
 _CAPS = {Api.RESPONSES: "max_output_tokens", Api.MESSAGES: "max_tokens"}
 
 Headers = Sequence[tuple[bytes, bytes]]
+
+
+class Understand(Protocol):
+    """How a request becomes a call: `understand`, or a stand-in for another kind of request."""
+
+    def __call__(
+        self,
+        context: Context,
+        endpoint: Endpoint,
+        key: Key,
+        headers: Headers,
+        body: bytes,
+        draft: Draft,
+    ) -> Call: ...
 
 
 def understand(

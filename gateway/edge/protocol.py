@@ -81,6 +81,8 @@ class GatewayProtocol(HttpToolsProtocol):
         # The hot request whose turn it is; `cycle` is the one parsed last, which with pipelining
         # is another.
         self.active: HotCycle | None = None
+        self._held = False  # the last answer is complete, but the client has yet to read it
+        self._unread: asyncio.TimerHandle | None = None
 
     # Limits
 
@@ -224,6 +226,8 @@ class GatewayProtocol(HttpToolsProtocol):
             super().on_headers_complete()
             if self.pipeline:
                 self.flow.resume_reading()  # or the client's departure would not be noticed
+            else:
+                self._held = False  # it was not held up, so its own end passes the turn on
             return
         version = self.parser.get_http_version()
         self.scope["http_version"] = version
@@ -231,7 +235,7 @@ class GatewayProtocol(HttpToolsProtocol):
         existing = self.cycle
         cycle = HotCycle(self, endpoint, keep_alive)
         self.cycle = cast("RequestResponseCycle", cycle)
-        if existing is None or existing.response_complete:
+        if (existing is None or existing.response_complete) and not self._held:
             cycle.begin()
         else:
             self.pipeline.appendleft((self.cycle, self.app))
@@ -254,7 +258,7 @@ class GatewayProtocol(HttpToolsProtocol):
         self._stop_clock()
         if isinstance(self.cycle, HotCycle):
             if self.cycle.response_complete:
-                self.transport.close()  # lingered until the refused body was through
+                self.close()  # lingered until the refused body was through
             else:
                 self.cycle.complete()
         else:
@@ -281,12 +285,46 @@ class GatewayProtocol(HttpToolsProtocol):
         self._stop_clock()
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self._deadline = self.loop.call_later(LINGER, self.transport.close)
+        self._deadline = self.loop.call_later(LINGER, self.close)
 
     # The connection
 
+    def on_response_complete(self) -> None:
+        """Pass the turn on to the next request, once the client has read this answer.
+
+        Answers to a client that reads nothing would otherwise pile up, one for each request.
+        """
+        if self.flow.write_paused:
+            self._held = True
+            self._watch_reader()
+        else:
+            super().on_response_complete()
+
+    def close(self) -> None:
+        """Close once the client has read what was written, or has stopped reading it."""
+        self.transport.close()
+        self._watch_reader()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.close()
+
+    def _watch_reader(self, before: int = sys.maxsize) -> None:
+        """Drop a client that reads nothing of an answer for as long as a stream may be idle."""
+        unread = self.transport.get_write_buffer_size()
+        if unread >= before:
+            self.transport.abort()
+        elif unread:
+            idle = self.context.settings.timeouts.idle
+            self._unread = self.loop.call_later(idle, self._watch_reader, unread)
+
+    def _stop_watching(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clock()
+        self._stop_watching()
         for cycle in (self.active, *(waiting for waiting, _ in self.pipeline)):
             if isinstance(cycle, HotCycle):
                 cycle.disconnect()
@@ -299,5 +337,9 @@ class GatewayProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self.active is not None:
+        if self._held:
+            self._held = False
+            self._stop_watching()
+            super().on_response_complete()
+        elif self.active is not None:
             self.active.resume()

@@ -1,0 +1,68 @@
+"""Responses an engine keeps: read again or cancelled at the very backend that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.edge.intake import Understand
+from gateway.edge.paths import Endpoint
+from gateway.errors import NotFound
+from gateway.exchange.call import Call
+from gateway.exchange.context import Context
+from gateway.exchange.draft import Draft
+from gateway.exchange.headers import to_backend
+from gateway.keys.keyring import Key
+from gateway.records import Api
+
+STORED = Endpoint(b"/v1/responses", Api.OTHER, Api.RESPONSES)
+GONE = (
+    "There is no response `{id}` for this key: another key made it, its server has gone, or it "
+    "was too long ago."
+)
+
+
+def stored(method: str, path: str) -> Understand | None:
+    """How to understand a request for a stored response; None if it is none.
+
+    Args:
+        path: canonical: `/responses/{id}` to GET, `/responses/{id}/cancel` to POST.
+    """
+    parts = path.split("/")
+    known = (method, len(parts), parts[3:]) in (("GET", 3, []), ("POST", 4, ["cancel"]))
+    if not known or parts[1] != "responses" or not parts[2]:
+        return None
+
+    def understand(
+        context: Context,
+        endpoint: Endpoint,
+        key: Key,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        draft: Draft,
+    ) -> Call:
+        pin = context.pins.get(parts[2], key.id)
+        backend = context.table.backends.get(pin.backend) if pin else None
+        if pin is None or backend is None:
+            raise NotFound(GONE.format(id=parts[2][:100]), code="response_not_found")
+        route = context.table.routes[backend.model]
+        draft.model, draft.bytes_in = route.model, len(body)
+        draft.assigned_arm, draft.forced = backend.arm, True
+        draft.weights, draft.revision = route.weights, route.revision
+        upstream = route.settings.upstream_model or route.model
+        return Call(
+            method=method.encode(),
+            path=b"/v1" + path.encode(),
+            api=endpoint.api,
+            headers=to_backend(headers, engine_fields=key.engine_fields),
+            body=body,
+            key=key,
+            route=route,
+            arm=route.arms[backend.arm],
+            session=0,
+            stream=False,
+            forced=True,
+            pinned=backend,
+            rename=(upstream.encode(), pin.model.encode()),
+        )
+
+    return understand
