@@ -58,12 +58,10 @@ class AsgiReply:
         if self._pump is not None:
             self._pump.cancel()  # the server may be waiting for a client that does not read
 
-    async def send_all(self) -> None:
-        """Send what is written until the answer is finished or broken off."""
+    def open(self) -> asyncio.Task[None]:
+        """Begin to send what is written, until the answer is finished or broken off."""
         self._pump = asyncio.ensure_future(self._send_all())
-        await asyncio.wait((self._pump,))
-        if not self._pump.cancelled():
-            self._pump.result()
+        return self._pump
 
     async def _send_all(self) -> None:
         while (message := await self._queue.get()) is not None:
@@ -117,10 +115,14 @@ class FrontDoor:
             body = await self._read_in_time(handler, receive)
             if body is not None:
                 handler.start(body)
+        pump = reply.open()
         watcher = asyncio.ensure_future(_watch(handler, receive))
         try:
-            await reply.send_all()
+            await asyncio.wait((pump,))
+            if not pump.cancelled():
+                pump.result()
         finally:
+            pump.cancel()
             watcher.cancel()
             if not handler.done:
                 handler.client_gone()  # the server would not take the answer

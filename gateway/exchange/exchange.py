@@ -35,6 +35,7 @@ class Exchange:
         self._draft = draft
         self._gate = context.gate_of(call.route)
         self._attempt: Attempt | None = None
+        self._paused = False
         self._task = asyncio.current_task()
         self._expired: GatewayError | None = None
         self.client_stalled = False
@@ -68,11 +69,13 @@ class Exchange:
 
     def pause(self) -> None:
         """The client reads slower than it is written to."""
+        self._paused = True
         self._limits.pause()
         if self._attempt is not None:
             self._attempt.pause()
 
     def resume(self) -> None:
+        self._paused = False
         self._limits.resume()
         if self._attempt is not None:
             self._attempt.resume()
@@ -128,6 +131,8 @@ class Exchange:
         if self._call.key.expose_arm:
             self._outgoing.served_by(backend.arm, backend.name)
         attempt = Attempt(self._call, backend, self._outgoing, draft, self._context.clock)
+        if self._paused:
+            attempt.pause()
         self._attempt = attempt
         self._limits.watch(attempt)
         try:
