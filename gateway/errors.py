@@ -120,6 +120,12 @@ class Overloaded(GatewayError):
     default_code = "overloaded"
 
 
+class BackendOverloaded(Overloaded):
+    """The backend says that it has no room."""
+
+    outcome = Outcome.BACKEND_ERROR
+
+
 class NoBackend(GatewayError):
     """Nothing healthy serves the model now."""
 

@@ -24,6 +24,8 @@ from gateway.keys.keyring import Key
 from gateway.records import Api
 from gateway.routing.table import Arm, Route
 
+CONTINUES_NOTHING = "The response this request continues is no longer there; start anew."
+
 # Clients of these APIs may send no cap, and mean the model's own.
 _CAPS = {Api.RESPONSES: "max_output_tokens", Api.MESSAGES: "max_tokens"}
 
@@ -135,17 +137,16 @@ def _assign(
     draft: Draft,
 ) -> tuple[Arm, int, Pin | None]:
     session = _session(key, route, headers, seen, draft)
-    pinned = _pinned(context, key, seen)
-    if pinned is not None:
+    pinned = _pinned(context, key, route, seen)
+    if pinned is not None and arm_name in (None, pinned.arm):
         arm = route.arms.get(pinned.arm)
         forced = True
     elif arm_name is not None:
-        arm = _chosen(key, route, arm_name)
-        forced = True
+        arm, forced, pinned = _chosen(key, route, arm_name), True, None
     else:
         arm, forced = route.assign(session), False
     if arm is None:
-        raise NotFound("The response this request continues is no longer there; start anew.")
+        raise NotFound(CONTINUES_NOTHING, param="previous_response_id")
     draft.assigned_arm, draft.forced = arm.name, forced
     draft.weights, draft.revision = route.weights, route.revision
     return arm, session, pinned
@@ -186,11 +187,16 @@ def _chosen(key: Key, route: Route, name: str) -> Arm:
     return arm
 
 
-def _pinned(context: Context, key: Key, seen: Peek) -> Pin | None:
-    """Where the response that this request continues is kept."""
+def _pinned(context: Context, key: Key, route: Route, seen: Peek) -> Pin | None:
+    """Where the response that this request continues is kept, if this model made it."""
     if seen.previous_response_id is None:
         return None
-    return context.pins.get(seen.previous_response_id, key.id)
+    pin = context.pins.get(seen.previous_response_id, key.id)
+    if pin is None or pin.model != route.model:
+        return None
+    if pin.backend not in context.table.backends:
+        raise NotFound(CONTINUES_NOTHING, param="previous_response_id")
+    return pin
 
 
 def _changes(endpoint: Endpoint, key: Key, route: Route, seen: Peek) -> dict[str, bytes | None]:

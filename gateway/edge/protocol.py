@@ -212,6 +212,11 @@ class GatewayProtocol(HttpToolsProtocol):
 
     # Requests
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # A trailer is no header: it comes when everything has been decided, and without a bound.
+        if self._part is Part.HEAD:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         if len(self._read) + self._head_bytes > SMALL_READ:
             self._check_head()

@@ -76,6 +76,8 @@ def to_client(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
         if header[0] not in _NOT_TO_CLIENT
         and header[0] not in named
         and header[0][:10] != b"x-gateway-"
+        # Whom browsers may show an answer to is the gateway's to say.
+        and header[0][:15] != b"access-control-"
     ]
 
 
@@ -88,7 +90,7 @@ def find(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> bytes:
 
 
 def _named_by_connection(headers: Sequence[tuple[bytes, bytes]]) -> Sequence[bytes]:
-    value = find(headers, b"connection")
+    value = b",".join([value for name, value in headers if name == b"connection"])
     if not value or value in (b"keep-alive", b"close"):
         return ()
     return [token.strip() for token in value.lower().split(b",")]

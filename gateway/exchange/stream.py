@@ -51,7 +51,7 @@ class Stream:
         out: list[bytes] = []
         position = count = 0
         while position < len(data) and self.failed is None:
-            if self._alike.hopeful and not self._reader.pending:
+            if self._alike.hopeful and not self._reader.holds:
                 end, run = self._alike.run(data, position)
                 if run:
                     out.append(self._alike.relayed(data, position, end))
@@ -72,7 +72,7 @@ class Stream:
 
     def close(self, now: float) -> tuple[bytes, int]:
         """The stream has ended: the last event, if no blank line came behind it."""
-        return self.feed(b"\n\n", now) if self._reader.pending else (b"", 0)
+        return self.feed(b"\n\n", now) if self._reader.holds else (b"", 0)
 
     def _read(self, data: bytes, out: list[bytes]) -> int:
         """Decode the events that `data` completes and add what the client gets of them."""

@@ -16,11 +16,11 @@ import msgspec
 
 from gateway.errors import (
     BackendFailed,
+    BackendOverloaded,
     BackendTimeout,
     BadRequest,
     GatewayError,
     NotFound,
-    Overloaded,
     TooLarge,
 )
 from gateway.records import Api
@@ -81,7 +81,7 @@ def reworded(api: Api, status: int, body: bytes) -> Reworded:
     if status in (401, 403, 407):
         return Reworded(BackendFailed(_CREDENTIALS, detail=detail), retryable=True)
     if status == 429 or status == 503 or status == 529:
-        return Reworded(Overloaded(_BUSY, detail=detail, retry_after=1), retryable=True)
+        return Reworded(BackendOverloaded(_BUSY, detail=detail, retry_after=1), retryable=True)
     if status in (408, 504):
         return Reworded(BackendTimeout(_SLOW, detail=detail), retryable=True)
     if status in (404, 405, 501):

@@ -54,6 +54,11 @@ class Reader:
         self._max = max_event_bytes
 
     @property
+    def holds(self) -> bool:
+        """Whether something of the next event has arrived."""
+        return bool(self._parts)
+
+    @property
     def pending(self) -> bytes:
         """What has arrived of the next event."""
         return b"".join(self._parts)

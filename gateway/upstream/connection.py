@@ -175,7 +175,7 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._head_done:
-            return  # a trailer
+            return  # a trailer, or a head that nobody asked for
         name = name.lower()
         if name == b"content-length" or name == b"transfer-encoding":
             self._until_close = False
@@ -183,6 +183,8 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
+        if self._complete:
+            return
         if status < 200:
             self._headers = []  # an interim reply: the real one follows
             return
@@ -191,11 +193,12 @@ class Connection(asyncio.Protocol):
             self._sink.on_head(status, self._headers)
 
     def on_body(self, body: bytes) -> None:
-        self._body.append(body)
+        if not self._complete:
+            self._body.append(body)
 
     def on_message_complete(self) -> None:
-        if not self._head_done:
-            return  # an interim reply
+        if not self._head_done or self._complete:
+            return  # an interim reply, or one that nobody asked for
         self._complete = True
         # Only valid while the message is being completed: asked later, it always says no.
         self._keep_alive = self._parser.should_keep_alive()

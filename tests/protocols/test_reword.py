@@ -15,7 +15,7 @@ from gateway.errors import (
     BadRequest,
     GatewayError,
     NotFound,
-    Overloaded,
+    BackendOverloaded,
     TooLarge,
 )
 from gateway.protocols.faults import reworded
@@ -213,14 +213,23 @@ TABLE: list[tuple[str, int, bytes, type[GatewayError], str, str | None, str | No
         "a full queue",
         503,
         openai_error("busy", "x", 503),
-        Overloaded,
+        BackendOverloaded,
         "limit",
         None,
         "overloaded",
         True,
     ),
-    ("too many requests", 429, b"", Overloaded, "limit", None, "overloaded", True),
-    ("overloaded, in Anthropic's number", 529, b"", Overloaded, "limit", None, "overloaded", True),
+    ("too many requests", 429, b"", BackendOverloaded, "limit", None, "overloaded", True),
+    (
+        "overloaded, in Anthropic's number",
+        529,
+        b"",
+        BackendOverloaded,
+        "limit",
+        None,
+        "overloaded",
+        True,
+    ),
     ("a crash", 500, b"Internal Server Error", BackendFailed, "again", None, "backend_error", True),
     (
         "a proxy without a backend",
@@ -275,8 +284,8 @@ def test_replies(
         ),
         (
             Api.MESSAGES,
-            b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
-            Overloaded,
+            b'{"type":"error","error":{"type":"overloaded_error","message":"BackendOverloaded"}}',
+            BackendOverloaded,
             True,
         ),
         (
