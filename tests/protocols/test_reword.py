@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from gateway.errors import (
     BackendFailed,
+    BackendOverloaded,
     BackendTimeout,
     BadRequest,
     GatewayError,
     NotFound,
-    BackendOverloaded,
     TooLarge,
 )
 from gateway.protocols.faults import reworded
