@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 
 from gateway.app import Gateway
+from gateway.keys.limits import Limiter
 from gateway.records import Record
 from gateway.routing.backend import Backend
 from gateway.routing.circuit import Circuit
@@ -121,6 +122,8 @@ class Site:
         for backend in self.backends:
             backend.script = silent
             backend.requests.clear()
+        context = self.gateway.context
+        context.limiter = Limiter(context.clock)
         self.configure()
 
 
