@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HIGH_WATER = 65536
+# These have one spelling each, so that a proxy in front can keep the world out by it.
+OPERATIONS = ("/metrics", "/health", "/ready", "/admin")
 NO_WEBSOCKETS = "WebSockets are not served here; use HTTP requests (POST, with SSE streams)."
 
 
@@ -96,6 +98,8 @@ class FrontDoor:
             await self._serve(STORED, understand_stored, scope, receive, send)
         elif _wants_websocket(scope):
             await self._refuse_upgrade(send)
+        elif path.startswith(OPERATIONS):
+            await self._app(scope, receive, send)
         else:
             await self._app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
 

@@ -101,7 +101,7 @@ class Exchange:
 
     async def _queue(self) -> Backend:
         call = self._call
-        lane = (call.arm.name, call.forced, call.pinned, tuple(self._draft.tried))
+        lane = (call.api, call.arm.name, call.forced, call.pinned, tuple(self._draft.tried))
         return await self._gate.enter(self._pick, self._nothing_serves, lane)
 
     def _candidates(self) -> Iterator[Backend]:

@@ -6,6 +6,8 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.edge.test_relay import ANSWER, CHAT, answering
 from tests.support.running import KEY, configuration, running
 from tests.support.scripted import reply, scripted
@@ -84,3 +86,11 @@ async def test_a_response_of_one_model_does_not_steer_another(tmp_path: Path) ->
             crossed = {"input": "hi", "model": "n", "previous_response_id": "resp_1"}
             answer = await it.client.post("/v1/responses", json=crossed)
             assert answer.headers["x-gateway-backend"] == "b1"
+
+
+@pytest.mark.parametrize("path", ["/v1/metrics", "/api/metrics", "//metrics", "/v1/admin/v1/keys"])
+async def test_operations_have_one_spelling(tmp_path: Path, path: str) -> None:
+    """A proxy in front keeps the world out of `/metrics` and `/admin` by their names."""
+    async with running(configuration(tmp_path, "http://127.0.0.1:9"), tmp_path) as it:
+        assert (await it.client.get(it.url + path)).status_code == 404
+        assert (await it.client.get("/metrics")).status_code == 200
