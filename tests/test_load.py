@@ -151,7 +151,7 @@ def _content_length(head: bytes) -> int:
 
 @pytest.fixture
 def many_files() -> Iterator[None]:
-    """Three thousand sockets in this process; the gateway inherits the limit."""
+    """Two thousand sockets here and as many in the gateway, which inherits the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = max(soft, 8192) if hard == resource.RLIM_INFINITY else min(max(soft, 8192), hard)
     assert wanted > 3 * STREAMS, f"this machine allows no more than {wanted} open files"
