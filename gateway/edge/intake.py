@@ -24,7 +24,10 @@ from gateway.keys.keyring import Key
 from gateway.records import Api
 from gateway.routing.table import Arm, Route
 
-CONTINUES_NOTHING = "The response this request continues is no longer there; start anew."
+NO_RESPONSE = (
+    "There is no response `{id}` for this key: another key or model made it, its server has gone, "
+    "or it was too long ago."
+)
 
 # Clients of these APIs may send no cap, and mean the model's own.
 _CAPS = {Api.RESPONSES: "max_output_tokens", Api.MESSAGES: "max_tokens"}
@@ -146,7 +149,7 @@ def _assign(
     else:
         arm, forced = route.assign(session), False
     if arm is None:
-        raise NotFound(CONTINUES_NOTHING, param="previous_response_id")
+        raise _no_previous(seen)
     draft.assigned_arm, draft.forced = arm.name, forced
     draft.weights, draft.revision = route.weights, route.revision
     return arm, session, pinned
@@ -188,15 +191,26 @@ def _chosen(key: Key, route: Route, name: str) -> Arm:
 
 
 def _pinned(context: Context, key: Key, route: Route, seen: Peek) -> Pin | None:
-    """Where the response that this request continues is kept, if this model made it."""
+    """Where the response that this request continues is kept.
+
+    Without its pin a request goes nowhere: a backend knows of no keys, and would go on with
+    whatever it holds under that id.
+    """
     if seen.previous_response_id is None:
         return None
     pin = context.pins.get(seen.previous_response_id, key.id)
-    if pin is None or pin.model != route.model:
-        return None
-    if pin.backend not in context.table.backends:
-        raise NotFound(CONTINUES_NOTHING, param="previous_response_id")
+    if pin is None or pin.model != route.model or pin.backend not in context.table.backends:
+        raise _no_previous(seen)
     return pin
+
+
+def _no_previous(seen: Peek) -> NotFound:
+    message = NO_RESPONSE.format(id=(seen.previous_response_id or "")[:100])
+    return NotFound(
+        f"{message} Send the whole conversation as `input` instead.",
+        param="previous_response_id",
+        code="previous_response_not_found",
+    )
 
 
 def _changes(endpoint: Endpoint, key: Key, route: Route, seen: Peek) -> dict[str, bytes | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.edge.intake import Understand
+from gateway.edge.intake import NO_RESPONSE, Understand
 from gateway.edge.paths import Endpoint
 from gateway.errors import NotFound
 from gateway.exchange.call import Call
@@ -15,10 +15,6 @@ from gateway.keys.keyring import Key
 from gateway.records import Api
 
 STORED = Endpoint(b"/v1/responses", Api.OTHER, Api.RESPONSES)
-GONE = (
-    "There is no response `{id}` for this key: another key made it, its server has gone, or it "
-    "was too long ago."
-)
 
 
 def stored(method: str, path: str) -> Understand | None:
@@ -43,7 +39,7 @@ def stored(method: str, path: str) -> Understand | None:
         pin = context.pins.get(parts[2], key.id)
         backend = context.table.backends.get(pin.backend) if pin else None
         if pin is None or backend is None:
-            raise NotFound(GONE.format(id=parts[2][:100]), code="response_not_found")
+            raise NotFound(NO_RESPONSE.format(id=parts[2][:100]), code="response_not_found")
         route = context.table.routes[backend.model]
         draft.model, draft.bytes_in = route.model, len(body)
         draft.assigned_arm, draft.forced = backend.arm, True
@@ -62,7 +58,8 @@ def stored(method: str, path: str) -> Understand | None:
             stream=False,
             forced=True,
             pinned=backend,
-            rename=(upstream.encode(), pin.model.encode()),
+            rename=(upstream.encode(), pin.name.encode()),
+            spends=False,
         )
 
     return understand

@@ -36,6 +36,9 @@ _skim = msgspec.json.Decoder(msgspec.Raw).decode
 class Attempt:
     """Sends `call` to `backend` once and relays the reply to `outgoing`.
 
+    Args:
+        learn: told the id of a response, and its backend, as soon as it is known.
+
     Attributes:
         stream: the event stream being relayed, once one has begun.
         usage: token counts, once the backend told them.
@@ -49,12 +52,14 @@ class Attempt:
         outgoing: Outgoing,
         draft: Draft,
         clock: Callable[[], float],
+        learn: Callable[[str, Backend], None],
     ) -> None:
         self._call = call
         self._backend = backend
         self._outgoing = outgoing
         self._draft = draft
         self._clock = clock
+        self._learn = learn
         self._connection: Connection | None = None
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._status = 0
@@ -65,7 +70,6 @@ class Attempt:
         self._paused = False
         self.stream: Stream | None = None
         self.usage: Usage | None = None
-        self.response_id: str | None = None
         self.last_read = 0.0
 
     async def run(self, pool: Pool) -> None:
@@ -205,15 +209,16 @@ class Attempt:
             return
         if stream.usage is not None:
             self.usage = stream.usage
-        if stream.response_id is not None:
+        if stream.response_id is not None and self._outgoing.response_id is None:
             self._outgoing.response_id = stream.response_id
+            self._learn(stream.response_id, self._backend)
         if count and (stream.failed is None or self._outgoing.started):
             self._outgoing.open_stream(self._headers)
             self._outgoing.send(out, count)
         if stream.failed is not None:
             self._resolve(self._reported(stream.failed))
         elif stream.terminal:
-            self._complete(stream)
+            self._complete()
 
     def _end_stream(self, stream: Stream) -> None:
         out, count = stream.close(self._clock())
@@ -224,17 +229,17 @@ class Attempt:
         self._outgoing.open_stream(self._headers)
         if stream.failed is None and count:
             self._outgoing.send(out, count)
-        self._complete(stream)
+        self._complete()
 
-    def _complete(self, stream: Stream) -> None:
+    def _complete(self) -> None:
         """The client has its whole answer, whatever the backend still sends."""
-        self.response_id = stream.response_id
         self._outgoing.end_stream()
         self._resolve(None)
 
     def _answer_whole(self) -> None:
         body = b"".join(self._body)
-        self.usage = tokens.usage_of(self._call.api, body)
+        if self._call.spends:
+            self.usage = tokens.usage_of(self._call.api, body)
         if self._call.stream:
             self._resolve(unreadable(f"not an event stream but {self._kind[:40]!r}"))
             return
@@ -242,7 +247,9 @@ class Attempt:
             self._resolve(unreadable(f"not JSON but {self._kind[:40]!r} of {len(body)} bytes"))
             return
         if self._call.api is Api.RESPONSES:
-            self.response_id = tokens.response_id_of(body)
+            response_id = tokens.response_id_of(body)
+            if response_id is not None:
+                self._learn(response_id, self._backend)
         body = rename(body, *self._call.rename)
         headers = [(b"content-type", self._kind or b"application/json"), *self._headers]
         self._outgoing.whole(self._status, headers, body)

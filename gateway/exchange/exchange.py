@@ -130,7 +130,8 @@ class Exchange:
         draft.arm, draft.backend = backend.arm, backend.name
         if self._call.key.expose_arm:
             self._outgoing.served_by(backend.arm, backend.name)
-        attempt = Attempt(self._call, backend, self._outgoing, draft, self._context.clock)
+        clock = self._context.clock
+        attempt = Attempt(self._call, backend, self._outgoing, draft, clock, self._pin)
         if self._paused:
             attempt.pause()
         self._attempt = attempt
@@ -152,17 +153,17 @@ class Exchange:
             raise
         else:
             backend.circuit.success()
-            self._pin(attempt, backend)
             return None
         finally:
             draft.usage = self._used(attempt)
             self._attempt = None
             self._limits.watch(None)
 
-    def _pin(self, attempt: Attempt, backend: Backend) -> None:
-        if attempt.response_id:
-            pin = Pin(backend.name, backend.arm, self._call.route.model, self._call.key.id)
-            self._context.pins.add(attempt.response_id, pin)
+    def _pin(self, response_id: str, backend: Backend) -> None:
+        call = self._call
+        name = call.rename[1].decode()
+        pin = Pin(backend.name, backend.arm, call.route.model, name, call.key.id)
+        self._context.pins.add(response_id, pin)
 
     def _used(self, attempt: Attempt) -> Usage | None:
         """What the backend stated; a stream that was cut is charged for what was relayed."""

@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 
 class Pin(NamedTuple):
+    """Where a response is: `name` is what the client called the model."""
+
     backend: str
     arm: str
     model: str
+    name: str
     key_id: str
 
 
