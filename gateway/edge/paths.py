@@ -60,12 +60,12 @@ class HotPaths:
     """Looks up the endpoint of a raw request target; seen spellings cost one dict lookup.
 
     Args:
-        size: spellings remembered, so that nobody can fill memory with new ones.
+        size: spellings remembered, all of them short, so that nobody can fill memory with them.
     """
 
     def __init__(self, size: int = 1024) -> None:
         self._size = size
-        self._seen: dict[bytes, Endpoint | None] = {e.path: e for e in ENDPOINTS}
+        self._seen: dict[bytes, Endpoint] = {e.path: e for e in ENDPOINTS}
 
     def find(self, target: bytes) -> Endpoint | None:
         """The endpoint of a target such as `/v1/messages?beta=true`, or None."""
@@ -74,6 +74,6 @@ class HotPaths:
             return self._seen[path]
         except KeyError:
             endpoint = _BY_NAME.get(canonical(path.decode("latin-1")))
-            if len(self._seen) < self._size:
+            if endpoint is not None and len(path) < 100 and len(self._seen) < self._size:
                 self._seen[path] = endpoint
             return endpoint
