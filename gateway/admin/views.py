@@ -54,6 +54,8 @@ class BackendView(BaseModel):
     outstanding: int
     max_concurrency: int
     engine: EngineSettings | None = Field(description="As the configuration declares it.")
+    engine_version: str | None = Field(description="As the running engine says.")
+    max_model_len: int | None = Field(description="As the running engine says.")
 
     @classmethod
     def of(cls, backend: Backend) -> BackendView:
@@ -70,6 +72,8 @@ class BackendView(BaseModel):
             outstanding=backend.outstanding,
             max_concurrency=backend.max_concurrency,
             engine=backend.settings.engine,
+            engine_version=backend.facts.version if backend.facts else None,
+            max_model_len=backend.facts.max_model_len if backend.facts else None,
         )
 
 

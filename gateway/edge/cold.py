@@ -97,6 +97,12 @@ def add_routes(
     async def gateway_error(request: Request, error: GatewayError) -> Response:
         return _answer(context, request, error)
 
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> Response:
+        return _answer(
+            context, request, GatewayError("The gateway failed; its log has the reason.")
+        )
+
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         answer = _answer(context, request, _no_route(request, error.status_code))

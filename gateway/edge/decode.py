@@ -8,6 +8,10 @@ import zstandard
 
 from gateway.errors import BadRequest, TooLarge
 
+# What is unpacked between two looks at the limit. A frame of zstd packs 128 KiB in a few bytes, so
+# a step of this size comes to 16 MiB at the most.
+STEP = 512
+
 TOO_LARGE = "The request body is larger than the {limit} MiB this gateway accepts."
 
 
@@ -29,8 +33,7 @@ def decode(body: bytes, coding: bytes, limit: int) -> bytes:
         if coding in (b"gzip", b"x-gzip", b"deflate"):
             decoded = _inflate(body, limit)
         elif coding == b"zstd":
-            reader = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(body)
-            decoded = reader.read(limit + 1)
+            decoded = _unzstd(body, limit)
         else:
             name = coding.decode("latin-1")[:40]
             raise BadRequest(
@@ -49,8 +52,26 @@ def decode(body: bytes, coding: bytes, limit: int) -> bytes:
 
 
 def _inflate(body: bytes, limit: int) -> bytes:
-    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # a gzip or a zlib header
-    decoded = unpacker.decompress(body, limit + 1)
-    if len(decoded) <= limit and not unpacker.eof:
-        raise EOFError("the compressed data ends early")
+    decoded = b""
+    while body and len(decoded) <= limit:  # a gzip file may have several members
+        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # a gzip or a zlib header
+        decoded += unpacker.decompress(body, limit + 1 - len(decoded))
+        if len(decoded) <= limit and not unpacker.eof:
+            raise EOFError("the compressed data ends early")
+        body = unpacker.unused_data
     return decoded
+
+
+def _unzstd(body: bytes, limit: int) -> bytes:
+    decoded = bytearray()
+    while body and len(decoded) <= limit:  # and a zstd file several frames
+        unpacker = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj()
+        with memoryview(body) as view:
+            start = 0
+            while start < len(view) and not unpacker.eof and len(decoded) <= limit:
+                decoded += unpacker.decompress(view[start : start + STEP])
+                start += STEP
+        if len(decoded) <= limit and not unpacker.eof:
+            raise EOFError("the compressed data ends early")
+        body = unpacker.unused_data + body[start:]
+    return bytes(decoded)

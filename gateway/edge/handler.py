@@ -56,6 +56,7 @@ class Handler:
         self._exchange: Exchange | None = None
         self._task: asyncio.Task[None] | None = None
         self._gone = False
+        self._running = False  # a task that is cancelled before its first step never takes it
         self.done = False
         request_id = context.new_id()
         self._draft = Draft(
@@ -108,7 +109,7 @@ class Handler:
         self._gone = True
         if self._task is not None:
             self._task.cancel()
-        elif not self.done:
+        if not self._running and not self.done:
             self._outgoing.abandon()
             self._finish(Outcome.CLIENT_GONE)
 
@@ -123,6 +124,7 @@ class Handler:
 
     async def _serve(self, body: bytes) -> None:
         assert self._key is not None
+        self._running = True
         outcome = Outcome.OK
         grant: Grant | None = None
         try:
