@@ -9,8 +9,8 @@ import zstandard
 from gateway.errors import BadRequest, TooLarge
 
 # What is unpacked between two looks at the limit. A frame of zstd packs 128 KiB in a few bytes, so
-# a step of this size comes to 16 MiB at the most.
-STEP = 512
+# a step of this size comes to 8 MiB at the most.
+STEP = 256
 
 TOO_LARGE = "The request body is larger than the {limit} MiB this gateway accepts."
 

@@ -13,11 +13,14 @@ from gateway.errors import GatewayError
 
 
 async def test_a_child_that_ends_says_why(tmp_path: Path) -> None:
-    arguments = ["sim", "--max-num-batched-tokens", "64"]
+    arguments = ["sim", "--port", "0", "--max-num-batched-tokens", "64", "--max-num-seqs", "128"]
     child = Child("engine a", arguments, tmp_path / "log", {})
-    with pytest.raises(GatewayError, match=r"engine a ended with status 2: (?s:.)*max_num_seqs"):
-        await child.port()
-    child.stop()
+    said = r"engine a ended with status 2: (?s:.)*max_num_seqs"
+    try:
+        with pytest.raises(GatewayError, match=said):
+            await child.port()
+    finally:
+        child.stop()
 
 
 async def test_a_child_is_found_by_its_port_and_gone_when_stopped(tmp_path: Path) -> None:
