@@ -16,7 +16,7 @@ HELLO = [{"role": "user", "content": "Hello"}]
 async def test_it_says_everywhere_that_it_is_simulated(server: Server) -> None:
     reply = await server.client.get("/version")
     assert reply.json()["simulated"] is True
-    assert reply.json()["version"]== "0.32.0+simulated"
+    assert reply.json()["version"] == "0.32.0+simulated"
     for path in ("/health", "/nowhere", "/v1/models"):
         found = (await server.client.get(path)).headers.get_list("server")
         assert [name.partition("/")[0] for name in found] == ["simulated-vllm"]
