@@ -50,18 +50,6 @@ async def shared(
             yield it, backend
 
 
-@pytest.fixture
-def it(shared: tuple[Running, ScriptedBackend]) -> Running:
-    shared[0].records.clear()
-    shared[1].requests.clear()
-    return shared[0]
-
-
-@pytest.fixture
-def backend(shared: tuple[Running, ScriptedBackend]) -> ScriptedBackend:
-    return shared[1]
-
-
 def openai_error(response: Any) -> dict[str, Any]:
     error: dict[str, Any] = response.json()["error"]
     assert error.keys() == {"message", "type", "param", "code"}
