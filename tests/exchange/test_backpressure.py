@@ -14,14 +14,13 @@ import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gateway.records import Outcome
-from tests.support.apis import CHAT, DIALECTS, Dialect
+from tests.support.apis import CHAT, Dialect
 from tests.support.scripted import SSE_HEAD, Received, chunk, reply
-from tests.support.site import Script, Site, answers, until
+from tests.support.site import Script, Site, answers, each_api, until
 from tests.support.wire import post
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-every_api = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.api)
 own = pytest.mark.parametrize("shared", ["protocol"], indirect=True)
 
 KERNEL = 14 * 2**20
@@ -94,7 +93,7 @@ def buffered(at: Site) -> int:
     )
 
 
-@every_api
+@each_api
 async def test_what_a_client_does_not_read_is_not_fetched(at: Site, dialect: Dialect) -> None:
     flood = Flood(dialect)
     at.play(flood)
@@ -111,7 +110,7 @@ async def test_what_a_client_does_not_read_is_not_fetched(at: Site, dialect: Dia
     assert (await at.record()).outcome is Outcome.CLIENT_GONE
 
 
-@every_api
+@each_api
 async def test_a_client_that_stops_reading_is_dropped(at: Site, dialect: Dialect) -> None:
     flood = Flood(dialect)
     at.play(flood)

@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 from gateway.records import NoToken, Outcome
-from tests.exchange.test_failover import deaf
-from tests.support.apis import CHAT, DIALECTS, MESSAGES, RESPONSES, Dialect
+from tests.support.apis import CHAT, MESSAGES, RESPONSES, Dialect
+from tests.support.ports import deaf
 from tests.support.running import KEY
-from tests.support.site import Site, answers, hangs_up, silent, streams, until
+from tests.support.site import Site, answers, both, every_api, hangs_up, silent, streams, until
 from tests.support.wire import head, post, wire
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-every_api = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.api)
-both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 WITHIN = 0.5
 """Seconds in which a backend must learn of a departure."""
@@ -119,7 +117,7 @@ async def test_while_it_waits_for_a_place(at: Site, dialect: Dialect, stream: bo
 @every_api
 @both
 async def test_while_it_is_being_connected(at: Site, dialect: Dialect, stream: bool) -> None:
-    async with deaf() as url:
+    with deaf() as url:
         at.configure(backends={"b0": {"url": url}}, timeouts={"connect": 20})
         async with wire(at.it.port) as one:
             one.send(request_of(dialect, stream=stream))

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import socket
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
 
 import pytest
 
 from gateway.records import Outcome
-from gateway.routing.circuit import Circuit, State
-from tests.support.apis import CHAT, DIALECTS, Dialect
+from tests.support.apis import CHAT, Dialect
+from tests.support.ports import deaf, nobody
 from tests.support.scripted import Received, reply
 from tests.support.site import (
     Script,
     Site,
     answers,
+    both,
+    every_api,
     hangs_up,
     refuses,
     says,
     silent,
     streams,
-    until,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-every_api = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.api)
-both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 FAULTS: dict[str, Script] = {
     "closed without a byte": hangs_up,
@@ -51,12 +45,6 @@ STREAM_FAULTS: dict[str, Script] = {
 }
 
 
-class OnlyRequests(Circuit):
-    """A circuit that no health probe closes in the middle of a test."""
-
-    def probed(self) -> None: ...
-
-
 def in_turn(*scripts: Script) -> Script:
     """Whichever backend is asked first plays the first script, and so on; then the last one."""
     left = list(scripts)
@@ -65,46 +53,6 @@ def in_turn(*scripts: Script) -> Script:
         await (left.pop(0) if len(left) > 1 else left[0])(request, writer)
 
     return script
-
-
-def served(at: Site) -> list[str]:
-    """The backends that were asked, in any order, with repetition."""
-    return [f"b{n}" for n, backend in enumerate(at.backends) for _ in backend.requests]
-
-
-@contextmanager
-def nobody() -> Iterator[str]:
-    """An address where nothing listens."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{unused.getsockname()[1]}"
-
-
-@asynccontextmanager
-async def deaf() -> AsyncIterator[str]:
-    """An address that neither accepts nor refuses: its backlog is full."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        port = listener.getsockname()[1]
-        fillers = [socket.socket() for _ in range(3)]
-        for filler in fillers:
-            filler.setblocking(False)
-            filler.connect_ex(("127.0.0.1", port))
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            for filler in fillers:
-                filler.close()
-
-
-async def expect_good(at: Site, dialect: Dialect, *, stream: bool, **options: Any) -> None:
-    response = await at.ask(dialect, stream=stream, **options)
-    assert response.status_code == 200, response.text
-    if stream:
-        assert response.content == b"".join(dialect.frames)
-    else:
-        assert response.json() == dialect.reply
 
 
 # To another backend of the arm
@@ -121,7 +69,7 @@ async def test_the_next_backend_of_the_arm(at: Site, fault: str, stream: bool) -
     record = await at.record()
     assert record.outcome is Outcome.OK
     assert (record.assigned_arm, record.arm) == ("a0", "a0")
-    assert sorted([*record.tried, record.backend]) == ["b0", "b1"] == served(at)
+    assert sorted([*record.tried, record.backend]) == ["b0", "b1"] == at.served()
     assert response.headers["x-gateway-backend"] == record.backend
     assert record.tried[0] in (await at.line(record))["detail"]
     assert at.backend("b0").outstanding == at.backend("b1").outstanding == 0
@@ -132,7 +80,7 @@ async def test_a_stream_that_fails_before_its_first_event(at: Site, fault: str) 
     script = in_turn(STREAM_FAULTS[fault], answers(CHAT))
     at.play(script, script)
     at.configure(models=at.arms(["b0", "b1"]))
-    await expect_good(at, CHAT, stream=True)
+    await at.expect_good(CHAT, stream=True)
     assert len((await at.record()).tried) == 1
 
 
@@ -141,7 +89,7 @@ async def test_an_error_as_the_first_event_in_every_api(at: Site, dialect: Diale
     script = in_turn(streams(dialect.error, *dialect.done), answers(dialect))
     at.play(script, script)
     at.configure(models=at.arms(["b0", "b1"]))
-    await expect_good(at, dialect, stream=True)
+    await at.expect_good(dialect, stream=True)
     assert len((await at.record()).tried) == 1
 
 
@@ -150,13 +98,13 @@ async def test_nothing_listens(at: Site, stream: bool) -> None:
     at.play(silent, answers(CHAT))
     with nobody() as url:
         at.configure(models=at.arms(["b0"], ["b1"]), backends={"b0": {"url": url}})
-        await expect_good(at, CHAT, stream=stream)
+        await at.expect_good(CHAT, stream=stream)
     assert (await at.record()).tried == ("b0",)
 
 
 async def test_no_answer_to_a_connection(at: Site) -> None:
     at.play(silent, answers(CHAT))
-    async with deaf() as url:
+    with deaf() as url:
         at.configure(
             models=at.arms(["b0"], ["b1"]),
             backends={"b0": {"url": url}},
@@ -164,7 +112,7 @@ async def test_no_answer_to_a_connection(at: Site) -> None:
         )
         # The pool of an address keeps the limit it was made with; this address is new.
         began = time.monotonic()
-        await expect_good(at, CHAT, stream=True)
+        await at.expect_good(CHAT, stream=True)
         assert 0.15 < time.monotonic() - began < 1
     record = await at.record()
     assert record.tried == ("b0",)
@@ -175,7 +123,7 @@ async def test_what_is_sent_again_is_the_same(at: Site) -> None:
     script = in_turn(hangs_up, answers(CHAT))
     at.play(script, script)
     at.configure(models=at.arms(["b0", "b1"]))
-    await expect_good(at, CHAT, stream=True, headers={"x-kept": "1"})
+    await at.expect_good(CHAT, stream=True, headers={"x-kept": "1"})
     first, second = (request for backend in at.backends for request in backend.requests)
     assert first.body == second.body
     for name in ("x-request-id", "x-kept", "content-length", "content-type"):
@@ -188,7 +136,7 @@ async def test_the_marks_are_those_of_the_attempt_that_answered(at: Site) -> Non
     script = in_turn(fault, answers(CHAT, delay=0.05, pause=0.02))
     at.play(script, script)
     at.configure(models=at.arms(["b0", "b1"]))
-    await expect_good(at, CHAT, stream=True)
+    await at.expect_good(CHAT, stream=True)
     record = await at.record()
     line = record.timeline
     assert line.sent and line.upstream_headers and line.first_byte and line.first_token
@@ -221,7 +169,7 @@ async def test_crossing_may_be_forbidden(at: Site) -> None:
     at.configure(models=at.arms(["b0"], ["b1"], cross_arm_failover=False))
     response = await at.ask(CHAT)
     assert response.status_code == 502
-    assert served(at) == ["b0"]
+    assert at.served() == ["b0"]
     assert (await at.record()).arm == "a0"
 
 
@@ -233,7 +181,7 @@ async def test_an_arm_that_was_chosen_by_hand_is_never_left(at: Site, by: str) -
     headers = {"x-gateway-arm": "a0"} if by == "header" else {}
     response = await at.client.post(CHAT.path, json=body, headers=headers)
     assert response.status_code == 502
-    assert served(at) == ["b0"]
+    assert at.served() == ["b0"]
     record = await at.record()
     assert record.forced and record.assigned_arm == "a0"
 
@@ -247,7 +195,7 @@ async def test_an_arm_chosen_by_hand_that_is_out_of_service(at: Site) -> None:
     finally:
         at.backend("b0").up = True
     assert response.status_code == 503
-    assert served(at) == []
+    assert at.served() == []
 
 
 # Where to stop
@@ -259,7 +207,7 @@ async def test_three_attempts_are_enough(at: Site, stream: bool) -> None:
     at.configure(models=at.arms(["b0"], ["b1"], ["b2"]))
     response = await at.ask(CHAT, stream=stream)
     assert response.status_code == 503, "the last word is the last backend's"
-    assert served(at) == ["b0", "b1", "b2"]
+    assert at.served() == ["b0", "b1", "b2"]
     record = await at.record()
     detail = (await at.line(record))["detail"]
     assert all(name in detail for name in ("b0: ", "b1: ", "b2: "))
@@ -274,7 +222,7 @@ async def test_a_fault_of_the_request_is_not_tried_elsewhere(
     at.configure(models=at.arms(["b0"], ["b1"]))
     response = await at.ask(CHAT, stream=stream)
     assert response.status_code == int(status[:3])
-    assert served(at) == ["b0"]
+    assert at.served() == ["b0"]
     assert (await at.record()).outcome is Outcome.REJECTED
 
 
@@ -290,139 +238,4 @@ async def test_once_an_event_is_out_nothing_is_tried_again(
     response = await at.ask(dialect)
     assert response.status_code == 200
     dialect.failure(response.content)
-    assert served(at) == ["b0"]
-
-
-# Connections that went stale
-
-
-@both
-async def test_a_stale_connection_is_tried_again_without_blame(at: Site, stream: bool) -> None:
-    """Servers close idle connections when they like: that says nothing about the backend."""
-    carried: set[int] = set()
-
-    async def once(request: Received, writer: asyncio.StreamWriter) -> None:
-        if request.connection in carried:
-            writer.close()
-            return
-        carried.add(request.connection)
-        await answers(CHAT)(request, writer)
-
-    at.play(once, answers(CHAT))
-    at.configure(models=at.arms(["b0"], ["b1"]))
-    for number in range(1, 8):
-        await expect_good(at, CHAT, stream=stream)
-        record = await at.record(number)
-        assert (record.backend, record.tried) == ("b0", ())
-    assert at.backend().circuit.state is State.CLOSED
-    assert len(at.backends[0].requests) > 7, "no connection was ever used again"
-
-
-async def test_a_connection_that_dies_afresh_is_the_backends_fault(at: Site) -> None:
-    first = True
-
-    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
-        nonlocal first
-        if not first:
-            writer.close()
-            return
-        first = False
-        await answers(CHAT)(request, writer)
-
-    at.play(script)
-    await expect_good(at, CHAT, stream=False)
-    response = await at.ask(CHAT, stream=False)
-    assert response.status_code == 502
-    assert len(at.backends[0].requests) == 3, "once on the old connection, once on a fresh one"
-
-
-# The circuit
-
-
-async def test_the_circuit_opens_after_five_failures_and_heals(at: Site) -> None:
-    at.play(hangs_up, answers(CHAT))
-    at.configure(models=at.arms(["b0"], ["b1"]))
-    circuit = at.backend().circuit = OnlyRequests(at.gateway.context.clock, cooldown=0.2)
-    for number in range(1, 8):
-        await expect_good(at, CHAT, stream=True)
-        tried = (await at.record(number)).tried
-        assert tried == (("b0",) if number <= 5 else ()), f"request {number}"
-    assert not circuit.closed
-    assert len(at.backends[0].requests) == 5
-    at.play(answers(CHAT), answers(CHAT))
-    await asyncio.sleep(0.21)
-    await expect_good(at, CHAT, stream=True)
-    assert (await at.record(8)).backend == "b0"
-    assert circuit.closed
-
-
-async def test_a_failed_trial_keeps_the_circuit_open(at: Site) -> None:
-    at.play(hangs_up, answers(CHAT))
-    at.configure(models=at.arms(["b0"], ["b1"]))
-    clock = at.gateway.context.clock
-    circuit = at.backend().circuit = OnlyRequests(clock, threshold=1, cooldown=0.2)
-    await expect_good(at, CHAT, stream=True)
-    await asyncio.sleep(0.21)
-    at.backends[0].requests.clear()
-    await asyncio.gather(*(expect_good(at, CHAT, stream=True) for _ in range(5)))
-    assert len(at.backends[0].requests) == 1, "one trial only"
-    assert circuit.state is State.OPEN
-
-
-async def test_an_open_circuit_and_nobody_else(at: Site) -> None:
-    at.play(hangs_up)
-    at.backend().circuit = OnlyRequests(at.gateway.context.clock, threshold=1)
-    assert (await at.ask(CHAT)).status_code == 502
-    began = time.monotonic()
-    response = await at.ask(CHAT)
-    assert response.status_code == 503 and time.monotonic() - began < 0.5
-    assert "retry-after" in response.headers
-    assert len(at.backends[0].requests) == 1
-
-
-async def test_faults_of_requests_never_open_a_circuit(at: Site) -> None:
-    at.play(refuses("400 Bad Request"))
-    for _ in range(12):
-        assert (await at.ask(CHAT)).status_code == 400
-    assert at.backend().circuit.state is State.CLOSED
-
-
-# What peers got wrong
-
-
-async def test_a_hung_backend_blocks_nobody_else(at: Site) -> None:
-    """production-stack#749."""
-    at.play(silent, answers(CHAT))
-    at.configure(models=at.arms(["b0"], ["b1"]))
-    hung = [asyncio.ensure_future(at.ask(CHAT, headers={"x-gateway-arm": "a0"})) for _ in range(20)]
-    await until(lambda: len(at.backends[0].requests) == 20)
-    began = time.monotonic()
-    for _ in range(5):
-        await expect_good(at, CHAT, stream=True, headers={"x-gateway-arm": "a1"})
-    assert time.monotonic() - began < 1
-    for one in hung:
-        one.cancel()
-    await until(lambda: at.backend().outstanding == 0)
-
-
-async def test_a_session_follows_the_weights(at: Site) -> None:
-    """litellm#19536, litellm#32308: affinity went on overriding the weights."""
-    at.play(answers(CHAT), answers(CHAT))
-    at.configure(models=at.arms(["b0"], ["b1"]))
-    headers = {"x-session-id": "one and the same"}
-    for _ in range(3):
-        await expect_good(at, CHAT, stream=True, headers=headers)
-    at.gateway.context.table.routes["m"].set_weights({"a0": 0, "a1": 1}, revision=1)
-    for _ in range(3):
-        await expect_good(at, CHAT, stream=True, headers=headers)
-    assert served(at) == ["b0"] * 3 + ["b1"] * 3
-    assert {record.assigned_arm for record in at.records[3:]} == {"a1"}
-    assert len({record.session for record in at.records}) == 1
-
-
-async def test_the_body_says_nothing_of_the_gateway(at: Site) -> None:
-    at.play(answers(CHAT))
-    await expect_good(at, CHAT, stream=False, headers={"x-gateway-arm": "a0"})
-    (request,) = at.backends[0].requests
-    assert not [name for name in request.headers if name.startswith("x-gateway")]
-    assert json.loads(request.body) == CHAT.request
+    assert at.served() == ["b0"]

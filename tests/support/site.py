@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from gateway.app import Gateway
 from gateway.keys.limits import Limiter
@@ -23,9 +24,19 @@ from gateway.records import Record
 from gateway.routing.backend import Backend
 from gateway.routing.circuit import Circuit
 from gateway.settings import Settings
-from tests.support.apis import Dialect
+from tests.support.apis import CHAT, DIALECTS, Dialect
 from tests.support.running import Running, Way, configuration, running
 from tests.support.scripted import SSE_HEAD, Received, ScriptedBackend, chunk, reply, scripted
+
+# Each API by either writer; and for what takes its time, each API by one and chat by both.
+every_api = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.api)
+each_api = pytest.mark.parametrize(
+    ("shared", "dialect"),
+    [*(("protocol", dialect) for dialect in DIALECTS), ("asgi", CHAT)],
+    ids=lambda one: one if isinstance(one, str) else one.api,
+    indirect=["shared"],
+)
+both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 Script = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
 
@@ -104,6 +115,19 @@ class Site:
         body = dialect.streamed if stream else dialect.request
         return await self.client.post(dialect.path, json=body, **options)
 
+    async def expect_good(self, dialect: Dialect, *, stream: bool = True, **options: Any) -> None:
+        """Ask, and expect the dialect's whole answer."""
+        response = await self.ask(dialect, stream=stream, **options)
+        assert response.status_code == 200, response.text
+        if stream:
+            assert response.content == b"".join(dialect.frames)
+        else:
+            assert response.json() == dialect.reply
+
+    def served(self) -> list[str]:
+        """The names of the backends that were asked, with repetition, not in time's order."""
+        return [f"b{n}" for n, backend in enumerate(self.backends) for _ in backend.requests]
+
     async def record(self, number: int = 1) -> Record:
         return await self.it.record(number)
 
@@ -137,8 +161,13 @@ async def site(tmp_path: Path, way: Way, **changes: Any) -> AsyncIterator[Site]:
     async with scripted(silent) as b0, scripted(silent) as b1, scripted(silent) as b2:
         backends = [b0, b1, b2]
         base = configuration(tmp_path, *(backend.url for backend in backends), **changes)
-        async with running(base, tmp_path, way=way) as it:
+        async with running(base, tmp_path, way=way, prepare=_write_soon) as it:
             yield Site(it, backends, base, way, tmp_path / "access.jsonl")
+
+
+def _write_soon(gateway: Gateway) -> None:
+    """Tests that read the access log would wait for it 0.1 s each."""
+    gateway._access_log._interval = 0.01
 
 
 async def until(condition: Callable[[], object], within: float = 5.0) -> float:
