@@ -15,13 +15,10 @@ from tests.support.apis import CHAT, MESSAGES
 from tests.support.impatient import BODY_TIMEOUT, HEADER_TIMEOUT, WHOLE, asked
 from tests.support.running import KEY, Running
 from tests.support.scripted import ScriptedBackend, chunk
-from tests.support.site import until
+from tests.support.site import own, until
 from tests.support.wire import Wire, head, post, wire
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-# What only the gateway's own protocol class can do.
-own = pytest.mark.parametrize("shared", ["protocol"], indirect=True)
 
 
 async def trickle(one: Wire, data: bytes) -> None:

@@ -14,13 +14,10 @@ from tests.support.apis import CHAT
 from tests.support.impatient import BODY_TIMEOUT, HEADER_TIMEOUT, WHOLE, asked
 from tests.support.running import KEY, Running
 from tests.support.scripted import ScriptedBackend
-from tests.support.site import until
+from tests.support.site import own, until
 from tests.support.wire import head, post, wire
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-# What only the gateway's own protocol class can do.
-own = pytest.mark.parametrize("shared", ["protocol"], indirect=True)
 
 
 async def test_two_requests_in_one_segment(it: Running, backend: ScriptedBackend) -> None:

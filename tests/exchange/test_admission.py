@@ -11,7 +11,7 @@ import pytest
 from gateway.records import Outcome
 from tests.support.apis import CHAT, RESPONSES, Dialect
 from tests.support.scripted import Received
-from tests.support.site import Site, answers, both, every_api, hangs_up, until
+from tests.support.site import Site, answers, both, every_api, hangs_up, own, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -107,6 +107,7 @@ async def test_a_full_queue(at: Site, dialect: Dialect, stream: bool) -> None:
     await give_up(at, requests)
 
 
+@own
 @every_api
 @both
 async def test_a_place_that_does_not_come_in_time(at: Site, dialect: Dialect, stream: bool) -> None:
@@ -120,6 +121,7 @@ async def test_a_place_that_does_not_come_in_time(at: Site, dialect: Dialect, st
     await give_up(at, requests)
 
 
+@own
 @every_api
 async def test_signs_of_life_go_out_while_a_request_waits(at: Site, dialect: Dialect) -> None:
     at.play(Counting(dialect, seconds=0.35))
@@ -132,6 +134,7 @@ async def test_signs_of_life_go_out_while_a_request_waits(at: Site, dialect: Dia
     await first
 
 
+@own
 @every_api
 async def test_a_wait_in_vain_after_signs_of_life(at: Site, dialect: Dialect) -> None:
     narrow(at, keepalive_interval=0.05, admission={"queue_timeout": 0.15})

@@ -16,12 +16,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from gateway.records import Outcome
 from tests.support.apis import CHAT, Dialect
 from tests.support.scripted import SSE_HEAD, Received, chunk, reply
-from tests.support.site import Script, Site, answers, each_api, until
+from tests.support.site import Script, Site, answers, every_api, own, until
 from tests.support.wire import post
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-own = pytest.mark.parametrize("shared", ["protocol"], indirect=True)
 
 KERNEL = 14 * 2**20
 """Bytes that sockets between a backend and a client may hold, two of each kind."""
@@ -93,7 +92,8 @@ def buffered(at: Site) -> int:
     )
 
 
-@each_api
+@own
+@every_api
 async def test_what_a_client_does_not_read_is_not_fetched(at: Site, dialect: Dialect) -> None:
     flood = Flood(dialect)
     at.play(flood)
@@ -110,7 +110,8 @@ async def test_what_a_client_does_not_read_is_not_fetched(at: Site, dialect: Dia
     assert (await at.record()).outcome is Outcome.CLIENT_GONE
 
 
-@each_api
+@own
+@every_api
 async def test_a_client_that_stops_reading_is_dropped(at: Site, dialect: Dialect) -> None:
     flood = Flood(dialect)
     at.play(flood)

@@ -16,8 +16,9 @@ from tests.support.site import (
     Script,
     Site,
     answers,
-    each_api,
+    every_api,
     hangs_up,
+    own,
     refuses,
     says,
     silent,
@@ -59,7 +60,8 @@ def pings(dialect: Dialect, content: bytes) -> tuple[int, int]:
     return before.count(first), behind.count(later)
 
 
-@each_api
+@own
+@every_api
 async def test_a_long_first_token_is_bridged(at: Site, dialect: Dialect) -> None:
     """litellm#34819: no bytes during a long prefill, and a load balancer cut the stream."""
     at.play(after(0.5, answers(dialect)))
@@ -78,7 +80,8 @@ async def test_a_long_first_token_is_bridged(at: Site, dialect: Dialect) -> None
     assert record.outcome is Outcome.OK
 
 
-@each_api
+@own
+@every_api
 async def test_a_pause_within_a_stream_is_bridged(at: Site, dialect: Dialect) -> None:
     frames = dialect.frames
     cut = len(dialect.opening) + 1
@@ -90,7 +93,8 @@ async def test_a_pause_within_a_stream_is_bridged(at: Site, dialect: Dialect) ->
     assert response.content.replace(dialect.keepalive, b"") == b"".join(frames)
 
 
-@each_api
+@own
+@every_api
 async def test_a_sign_of_life_never_stands_within_an_event(at: Site, dialect: Dialect) -> None:
     token = dialect.tokens[0]
     rest = b"".join([token[20:], *dialect.tokens[1:], *dialect.ending])
@@ -117,7 +121,8 @@ async def test_an_unstreamed_answer_gets_none(at: Site) -> None:
     assert response.json() == MESSAGES.reply
 
 
-@each_api
+@own
+@every_api
 @pytest.mark.parametrize("fault", [refuses("500 Oh no"), hangs_up], ids=["500", "cut"])
 async def test_after_the_first_sign_of_life_nothing_is_tried_again(
     at: Site, dialect: Dialect, fault: Script
@@ -135,7 +140,8 @@ async def test_after_the_first_sign_of_life_nothing_is_tried_again(
     assert record.no_token is NoToken.BACKEND_ERROR
 
 
-@each_api
+@own
+@every_api
 async def test_a_limit_that_passes_after_signs_of_life(at: Site, dialect: Dialect) -> None:
     at.play(silent)
     at.configure(keepalive_interval=0.1, timeouts={"first_token": 0.35})
@@ -146,7 +152,8 @@ async def test_a_limit_that_passes_after_signs_of_life(at: Site, dialect: Dialec
     await expect_closed(at)
 
 
-@each_api
+@own
+@every_api
 async def test_a_request_error_after_signs_of_life(at: Site, dialect: Dialect) -> None:
     """The status is gone; the words are not."""
     at.play(after(0.25, refuses("400 Bad Request", "temperature must be below 2")))

@@ -15,7 +15,8 @@ from tests.support.site import (
     Script,
     Site,
     answers,
-    each_api,
+    every_api,
+    own,
     refuses,
     silent,
     streams,
@@ -48,7 +49,8 @@ def after(seconds: float, script: Script) -> Script:
 # Limits
 
 
-@each_api
+@own
+@every_api
 @pytest.mark.parametrize("head", [False, True], ids=["silent", "head only"])
 async def test_no_first_token_in_time(at: Site, dialect: Dialect, head: bool) -> None:
     at.play(streams(then=silent) if head else silent)
@@ -63,7 +65,8 @@ async def test_no_first_token_in_time(at: Site, dialect: Dialect, head: bool) ->
     assert (await at.line(record))["detail"].startswith("b0: timeout")
 
 
-@each_api
+@own
+@every_api
 async def test_events_without_a_token_do_not_count_as_one(at: Site, dialect: Dialect) -> None:
     """The stream has begun, so its error is an event."""
     at.play(streams(*dialect.opening, then=silent))
@@ -75,7 +78,8 @@ async def test_events_without_a_token_do_not_count_as_one(at: Site, dialect: Dia
     assert (await at.record()).no_token is NoToken.TIMEOUT
 
 
-@each_api
+@own
+@every_api
 async def test_too_long_between_two_tokens(at: Site, dialect: Dialect) -> None:
     sent = dialect.opening + dialect.tokens[:1]
     at.play(streams(*sent, then=silent))
@@ -105,7 +109,8 @@ async def test_a_late_first_token_is_not_idle(at: Site) -> None:
     assert response.content == b"".join(CHAT.frames)
 
 
-@each_api
+@own
+@every_api
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_the_whole_request_takes_too_long(at: Site, dialect: Dialect, stream: bool) -> None:
     frames = dialect.opening + dialect.tokens[:1] * 100

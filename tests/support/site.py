@@ -24,18 +24,13 @@ from gateway.records import Record
 from gateway.routing.backend import Backend
 from gateway.routing.circuit import Circuit
 from gateway.settings import Settings
-from tests.support.apis import CHAT, DIALECTS, Dialect
+from tests.support.apis import DIALECTS, Dialect
 from tests.support.running import Running, Way, configuration, running
 from tests.support.scripted import SSE_HEAD, Received, ScriptedBackend, chunk, reply, scripted
 
-# Each API by either writer; and for what takes its time, each API by one and chat by both.
 every_api = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.api)
-each_api = pytest.mark.parametrize(
-    ("shared", "dialect"),
-    [*(("protocol", dialect) for dialect in DIALECTS), ("asgi", CHAT)],
-    ids=lambda one: one if isinstance(one, str) else one.api,
-    indirect=["shared"],
-)
+own = pytest.mark.parametrize("shared", ["protocol"], indirect=True)
+"""For what only the gateway's own protocol class does, or what takes its time in every API."""
 both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 Script = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
