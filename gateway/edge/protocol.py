@@ -218,7 +218,7 @@ class GatewayProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if len(self._read) + self._head_bytes > SMALL_READ:
+        if self.pipeline or len(self._read) + self._head_bytes > SMALL_READ:
             self._check_head()
         if self.parser.should_upgrade() and self._get_upgrade() not in (None, b"websocket"):
             self._passed_over = True

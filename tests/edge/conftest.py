@@ -27,9 +27,10 @@ async def shared(
         yield both
 
 
-@pytest.fixture
-def it(shared: tuple[Running, ScriptedBackend]) -> Running:
+@pytest_asyncio.fixture(loop_scope="module")
+async def it(shared: tuple[Running, ScriptedBackend]) -> Running:
     """The shared gateway, with nothing remembered."""
+    await shared[0].settle()
     shared[0].records.clear()
     shared[1].requests.clear()
     return shared[0]

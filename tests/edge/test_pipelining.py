@@ -154,6 +154,20 @@ async def test_a_crowd_of_queued_requests_is_bounded(it: Running) -> None:
 
 
 @own
+async def test_a_crowd_that_comes_one_by_one_is_bounded_too(it: Running) -> None:
+    """Reading goes on behind a queue: it would grow for as long as an answer takes."""
+    bad = head(headers="content-length: 0\r\n").replace(KEY.encode(), b"k")
+    async with wire(it.port, limit=2**20) as one:
+        one.send(post(asked(0.5)))
+        for _ in range(150):
+            one.send(bad)
+            await asyncio.sleep(0.001)
+        assert (await one.answer()).body == WHOLE
+        rest = await one.closed()
+        assert 8 <= rest.count(b"HTTP/1.1 401") <= 64
+
+
+@own
 async def test_queued_refusals_do_not_nest(it: Running) -> None:
     """Each is answered within the end of the one before; a deep queue must not be a deep stack."""
     bad = head(headers="content-length: 0\r\n").replace(KEY.encode(), b"k")

@@ -19,8 +19,9 @@ async def shared(
         yield it
 
 
-@pytest.fixture
-def at(shared: Site) -> Site:
+@pytest_asyncio.fixture(loop_scope="module")
+async def at(shared: Site) -> Site:
     """The gateway of this module, with its own configuration and nothing remembered."""
+    await shared.it.settle()
     shared.reset()
     return shared

@@ -43,6 +43,12 @@ class Running:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    async def settle(self) -> None:
+        """Wait until every request is over, and recorded, that an earlier test has left."""
+        async with asyncio.timeout(5):
+            while self.server.server_state.tasks:
+                await asyncio.sleep(0.002)
+
     async def record(self, number: int = 1) -> Record:
         """The latest record, once `number` exchanges are over."""
         async with asyncio.timeout(5):
