@@ -149,18 +149,19 @@ class HotCycle:
             self.keep_alive = False
             head.append(b"connection: close\r\n")
         head.append(b"\r\n")
-        self._transport.write(b"".join(head))
+        if not self._transport.is_closing():
+            self._transport.write(b"".join(head))
 
     def write(self, data: bytes) -> None:
-        if self.disconnected:
-            return  # the task that writes has yet to notice
+        if self._transport.is_closing():
+            return  # the client has left, and the task that writes has yet to notice
         if self._chunked:
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         else:
             self._transport.write(data)
 
     def finish(self) -> None:
-        if self._chunked and not self.disconnected:
+        if self._chunked and not self._transport.is_closing():
             self._transport.write(b"0\r\n\r\n")
         self._end()
         if self.keep_alive:

@@ -77,7 +77,11 @@ class Connection(asyncio.Protocol):
 
     def send(self, request: Sequence[bytes], sink: ReplySink) -> None:
         """Write a whole request; its reply goes to `sink`."""
-        assert self._transport is not None and self._sink is None
+        assert self._sink is None
+        if self._transport is None or self._transport.is_closing():
+            # Port forwarders accept, and close once they find nothing to forward to.
+            sink.on_failure(BackendFailed(BROKEN, detail="connection lost: closed at once"))
+            return
         self._sink = sink
         self._begin()
         self._transport.writelines(request)

@@ -6,6 +6,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.impatient import impatient
+from tests.support.loops import pytest_asyncio_loop_factories as pytest_asyncio_loop_factories
 from tests.support.running import Running, Way
 from tests.support.scripted import ScriptedBackend
 

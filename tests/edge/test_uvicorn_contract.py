@@ -8,6 +8,7 @@ understood first.
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 import textwrap
 from collections import deque
@@ -18,6 +19,7 @@ from typing import Any
 import httptools
 import pytest
 import uvicorn
+import uvloop
 from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import (
@@ -83,6 +85,10 @@ async def protocol() -> HttpToolsProtocol:
     protocol = HttpToolsProtocol(config=config, server_state=ServerState(), app_state={})
     protocol.connection_made(Transport())  # type: ignore[arg-type]
     return protocol
+
+
+async def test_what_is_tested_here_runs_on_the_loop_of_serve() -> None:
+    assert isinstance(asyncio.get_running_loop(), uvloop.Loop)
 
 
 # A request/response cycle, as uvicorn's protocol sees it

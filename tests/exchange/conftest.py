@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tests.support.loops import pytest_asyncio_loop_factories as pytest_asyncio_loop_factories
 from tests.support.running import Way
 from tests.support.site import Site, site
 

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.records import NoToken, Outcome
 from tests.support.apis import CHAT, MESSAGES, Dialect
+from tests.support.ports import rude
 from tests.support.scripted import Received, chunk, reply
 from tests.support.site import Script, Site, answers, both, every_api, hangs_up, refuses, says
 
@@ -139,6 +140,23 @@ async def test_nothing_listens(at: Site, dialect: Dialect) -> None:
     line = await at.line(record)
     assert line["detail"].startswith("b0: cannot connect: ")
     assert "127.0.0.1" not in response.text
+
+
+@both
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+async def test_connections_are_accepted_and_closed_at_once(
+    at: Site, reset: bool, stream: bool
+) -> None:
+    """The connection may be gone before the request is on it."""
+    async with rude(reset=reset) as url:
+        at.configure(backends={"b0": {"url": url}})
+        for number in range(1, 6):
+            response = await at.ask(CHAT, stream=stream)
+            assert response.status_code == 502, response.text
+            record = await at.record(number)
+            assert record.outcome is Outcome.BACKEND_ERROR
+            assert "connection lost" in record.detail
+    assert not at.backend().circuit.closed
 
 
 @every_api

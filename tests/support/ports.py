@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+import struct
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 
 @contextmanager
@@ -31,3 +33,20 @@ def deaf() -> Iterator[str]:
         finally:
             for filler in fillers:
                 filler.close()
+
+
+@asynccontextmanager
+async def rude(*, reset: bool) -> AsyncIterator[str]:
+    """An address that accepts and closes at once, as port forwarders do without their target."""
+
+    def close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if reset:
+            sock = writer.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+
+    server = await asyncio.start_server(close, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()

@@ -96,8 +96,14 @@ class ScriptedBackend:
             await asyncio.gather(script, left, return_exceptions=True)
 
     async def _run(self, request: Received, writer: asyncio.StreamWriter) -> None:
-        await self.script(request, writer)
-        await writer.drain()
+        try:
+            await self.script(request, writer)
+            await writer.drain()
+        except RuntimeError:
+            # uvloop's word for a write to a connection that the other side has closed.
+            if not writer.is_closing():
+                raise
+            raise ConnectionResetError from None
 
 
 async def _left(reader: asyncio.StreamReader) -> None:

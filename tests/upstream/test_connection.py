@@ -8,6 +8,7 @@ import pytest
 from gateway.errors import BackendFailed
 from gateway.upstream.connection import Connection, StaleConnection
 from gateway.upstream.pool import Pool
+from tests.support.ports import rude
 from tests.support.scripted import Received, chunk, reply, scripted
 
 REQUEST = (b"POST /v1/x HTTP/1.1\r\nhost: b\r\ncontent-length: 2\r\n\r\n", b"{}")
@@ -196,6 +197,84 @@ async def test_cancelling_closes_at_once_but_never_a_connection_that_moved_on() 
         assert connection.is_usable(), "the first exchange cancelled the second one's connection"
         connection.cancel(second)
         await asyncio.wait_for(backend.gone.wait(), 0.5)
+
+
+async def test_a_connection_that_was_lost_before_its_first_request() -> None:
+    """Port forwarders accept, and close once they find nothing to forward to."""
+    async with rude(reset=False) as url:
+        connection = await pool_to(url).connect()
+        while connection.is_usable():
+            await asyncio.sleep(0.005)
+        sink = Sink()
+        connection.send(REQUEST, sink)
+        with pytest.raises(BackendFailed) as caught:
+            await sink.done
+        assert caught.value.detail == "connection lost: closed at once"
+        assert not isinstance(caught.value, StaleConnection)
+
+
+async def test_a_trailer_without_end_is_cut_off_at_the_limit() -> None:
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunk(b"x"))
+        writer.write(b"0\r\n")
+        while True:
+            writer.write(b"x-filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" * 50)
+            await writer.drain()
+
+    async with scripted(script) as backend:
+        with pytest.raises(BackendFailed) as caught:
+            await ask(pool_to(backend.url))
+        assert caught.value.detail == "reply trailer longer than 65536 bytes"
+        await asyncio.wait_for(backend.gone.wait(), 2)
+
+
+async def test_a_long_body_in_small_chunks_is_no_endless_trailer() -> None:
+    """The framing of chunks counts only from one piece of the body to the next."""
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        for _ in range(60):
+            writer.write(b"1;" + b"x" * 2000 + b"\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.001)
+            writer.write(b"a\r\n")
+        writer.write(chunk(b""))
+
+    async with scripted(script) as backend:
+        pool = pool_to(backend.url)
+        sink = await ask(pool)
+        assert b"".join(sink.reads) == b"a" * 60
+        pool.close()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_a_reply_that_is_over_but_for_its_framing(ends: bool) -> None:
+    """Its connection serves again if the framing comes, and closes if it does not."""
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunk(b"all"))
+        await writer.drain()
+        await asyncio.sleep(0.05 if ends else 30)
+        writer.write(chunk(b""))
+
+    async with scripted(script) as backend:
+        pool = pool_to(backend.url)
+        connection = await pool.connect()
+        sink = Sink()
+        connection.send(REQUEST, sink)
+        while not sink.reads:
+            await asyncio.sleep(0.005)
+        connection.let_end(sink, 0.2)
+        assert pool.idle == 0
+        if ends:
+            await asyncio.wait_for(sink.done, 1)
+            assert pool.idle == 1
+            await asyncio.sleep(0.25)
+            assert pool.idle == 1 and connection.is_usable(), "closed though its reply had ended"
+            pool.close()
+        else:
+            await asyncio.wait_for(backend.gone.wait(), 1)
+            assert pool.idle == 0 and not connection.is_usable()
 
 
 async def test_nagle_is_off() -> None:
