@@ -305,10 +305,10 @@ async def test_signs_of_life_are_nothing_to_the_sdks(
     before = where == "before the first event"
     sign = dialect.first_keepalive if before else dialect.keepalive
     withheld = dialect.ending[-2] if dialect.done else b""  # the usage that was not asked for
-    signs, rest = divmod(
+    signs, odd = divmod(
         record.bytes_out - len(b"".join(dialect.frames)) + len(withheld), len(sign)
     )
-    assert rest == 0 and signs >= 2, "there was no sign of life to pass over"
+    assert odd == 0 and signs >= 2, "there was no sign of life to pass over"
 
 
 # Leaving early
