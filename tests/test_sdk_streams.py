@@ -305,9 +305,7 @@ async def test_signs_of_life_are_nothing_to_the_sdks(
     before = where == "before the first event"
     sign = dialect.first_keepalive if before else dialect.keepalive
     withheld = dialect.ending[-2] if dialect.done else b""  # the usage that was not asked for
-    signs, odd = divmod(
-        record.bytes_out - len(b"".join(dialect.frames)) + len(withheld), len(sign)
-    )
+    signs, odd = divmod(record.bytes_out - len(b"".join(dialect.frames)) + len(withheld), len(sign))
     assert odd == 0 and signs >= 2, "there was no sign of life to pass over"
 
 
