@@ -17,6 +17,8 @@ _TEXT = re.compile(
 )
 _TRIES = 8
 """Events learnt from before giving up on a stream whose frames are never alike."""
+_WINDOW = 8192
+"""Bytes looked at together: what is lost where one event among them is of another kind."""
 
 
 class Alike:
@@ -56,7 +58,7 @@ class Alike:
         head, tail = self._head, self._tail
         if not head or b"\r" in data:
             return start, 0
-        count = 0
+        start, count = self._bulk(data, start)
         before, after = len(head), len(tail)
         while data.startswith(head, start):
             text = start + before
@@ -74,6 +76,30 @@ class Alike:
             count += 1
         if count:
             self._tries = _TRIES
+        return start, count
+
+    def _bulk(self, data: bytes, start: int) -> tuple[int, int]:
+        """As `run`, but many events at a time, which costs a twentieth, and never to the last one.
+
+        Cut where one event's end meets the next one's beginning, alike events leave only their
+        texts; a window with anything else in it is left to be looked at event by event.
+        """
+        head, seam = self._head, self._tail + self._head
+        count = 0
+        while data.startswith(head, start):
+            window = data[start + len(head) : start + _WINDOW]
+            *texts, rest = window.split(seam)
+            between = b"".join(texts)
+            if (
+                not texts
+                or b'"' in between
+                or b"\n" in between
+                or b"\\" + seam in window
+                or not all(texts)
+            ):
+                break
+            start += len(window) - len(rest)
+            count += len(texts)
         return start, count
 
     def relayed(self, data: bytes, start: int, end: int) -> bytes:
