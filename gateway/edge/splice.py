@@ -14,8 +14,9 @@ def set_fields(
 ) -> bytes:
     """Set, add (at the end) or remove (None) top-level fields; values are given as JSON.
 
-    Everything else stays byte for byte, except in a body that repeats a name: there the last value
-    of each name is kept, as `json` reads it, so that no reader can see another one.
+    Everything else stays byte for byte, except in a body that repeats a name: where one of its
+    fields is set or removed, the last value of each name is kept, as `json` reads it, so that no
+    reader can see another one.
 
     Args:
         fields: the body's fields if they have been parsed already; saves most of the time.
@@ -28,6 +29,8 @@ def set_fields(
         fields = parse(body)
     if not changes:
         return body
+    if fields and fields.keys().isdisjoint(changes):
+        return _extended(body, changes)
     members = locate(body, fields)
     if not members:
         return _rebuilt(fields, changes)
@@ -45,6 +48,13 @@ def set_fields(
         parts.pop()
     parts.append(view[members[-1].end :])
     return b"".join(parts)
+
+
+def _extended(body: bytes, changes: Mapping[str, bytes | None]) -> bytes:
+    """An object with more fields behind those it has; a repeated name is as it was."""
+    added = [b",%b:%b" % (msgspec.json.encode(n), v) for n, v in changes.items() if v is not None]
+    end = body.rindex(b"}")
+    return b"".join((body[:end], *added, body[end:]))
 
 
 def _with_value(view: memoryview, member: Member, value: bytes) -> tuple[memoryview | bytes, ...]:

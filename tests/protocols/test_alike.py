@@ -29,9 +29,7 @@ def _is_alike(event: bytes) -> bool:
     return whole and text != b"" and b'"' not in text and text[-1:] != b"\\"
 
 
-@given(
-    st.lists(st.sampled_from(["a", "tok ", '"', "\\", "\n", "é", "", "x" * 5000, '","n": 1']))
-)
+@given(st.lists(st.sampled_from(["a", "tok ", '"', "\\", "\n", "é", "", "x" * 5000, '","n": 1'])))
 def test_a_run_ends_before_the_first_event_that_is_not_alike(texts: list[str]) -> None:
     events = [_event(text) for text in texts]
     expected = next((n for n, e in enumerate(events) if not _is_alike(e)), len(events))
