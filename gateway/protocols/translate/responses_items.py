@@ -1,0 +1,260 @@
+"""The items of a Responses conversation as chat messages.
+
+Three rules keep the engine's prefix cache: what an item becomes depends on the items before it
+only; nothing is written that is not in the request; and system text after the beginning stays
+where it is, as user text, since templates want the system message first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gateway.errors import BadRequest
+from gateway.protocols.fields import parse
+from gateway.protocols.translate import responses_notes as notes
+from gateway.protocols.translate.bad_fields import fault, of_decoding
+from gateway.protocols.translate.responses_parts import Content, Part, Read, read
+from gateway.protocols.translate.responses_tools import Called, Names
+
+_SYSTEM = ("system", "developer")
+SEND_ALL = "Send the whole conversation in `input`: responses are not kept for this model"
+
+Message = dict[str, Any]
+
+
+class Item(msgspec.Struct, gc=False):
+    """One item, as far as its kind is known to be one that is translated."""
+
+    type: str | None = None
+    role: str | None = None
+    id: str | None = None
+    content: Content = None
+    summary: list[Part] | None = None
+    call_id: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    arguments: Any = None
+    input: str | None = None
+    output: msgspec.Raw | None = None
+    action: msgspec.Raw | None = None
+    operation: msgspec.Raw | None = None
+
+
+class _Turn(msgspec.Struct, gc=False):
+    """What the assistant did, between two things that others said."""
+
+    reasoning: list[str]
+    texts: list[str]
+    calls: list[Message]
+
+    def message(self) -> Message:
+        message: Message = {"role": "assistant", "content": "\n".join(self.texts)}
+        if self.reasoning:
+            message["reasoning"] = "\n".join(self.reasoning)
+        if self.calls:
+            message["tool_calls"] = self.calls
+        return message
+
+
+_output = msgspec.json.Decoder(str | list[Part]).decode
+
+
+class Conversation:
+    """Takes the items in order and makes messages of them.
+
+    Attributes:
+        messages: complete once `close` has been called.
+    """
+
+    def __init__(self, names: Names, instructions: str | None) -> None:
+        self.messages: list[Message] = []
+        self._names = names
+        self._leading: list[str] | None = [instructions] if instructions else []
+        self._turn: _Turn | None = None
+        self._awaited: set[str] = set()
+        self._media: list[Message] = []
+        self._held: list[Message] = []
+
+    def add(self, item: Item, path: str) -> None:
+        """Take the next item.
+
+        Raises:
+            BadRequest: it cannot be told to a chat server; the path says where.
+        """
+        kind = item.type or ("message" if item.role else "item_reference" if item.id else "")
+        if kind == "message":
+            self._add_message(item, path)
+        elif kind == "reasoning":
+            self._add_reasoning(item, path)
+        elif kind == "function_call":
+            arguments = item.arguments if item.arguments is not None else ""
+            if not isinstance(arguments, str):
+                raise fault(f"{path}.arguments", "has to be a string of JSON")
+            self._add_call(item, path, _object(arguments))
+        elif kind == "custom_tool_call":
+            self._add_call(item, path, _json({"input": item.input or ""}), custom=True)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            self._add_output(item, path)
+        else:
+            self._add_other(kind, item, path)
+
+    def user(self, content: str | list[Message]) -> None:
+        """What the user says; after the results of tools that are still to come."""
+        self._begin()
+        self._end_turn()
+        message = {"role": "user", "content": content}
+        if self._awaited:
+            self._held.append(message)
+        else:
+            self._settle()
+            self.messages.append(message)
+
+    def close(self) -> None:
+        self._begin()
+        self._end_turn()
+        self._settle()
+
+    def _add_message(self, item: Item, path: str) -> None:
+        found = read(item.content, f"{path}.content")
+        role = item.role
+        if role == "assistant":
+            self._assistant().texts += ["".join(found.texts)] if found.texts else []
+        elif role == "user":
+            self.user(found.content())
+        elif role not in _SYSTEM:
+            raise fault(f"{path}.role", "has to be user, assistant, system or developer")
+        elif self._leading is None:
+            self.user(found.content())
+        elif found.parts:
+            raise fault(f"{path}.content", "has to be text, since it is a system message")
+        else:
+            self._leading += ["\n".join(found.texts)] if found.texts else []
+
+    def _add_reasoning(self, item: Item, path: str) -> None:
+        """What is only there encrypted nobody here can read."""
+        found = (
+            read(item.content, f"{path}.content").texts
+            or read(item.summary, f"{path}.summary").texts
+        )
+        if found:
+            self._assistant().reasoning += found
+
+    def _add_call(
+        self, item: Item, path: str, arguments: str, *, custom: bool = False, name: str = ""
+    ) -> None:
+        name = name or item.name or ""
+        if not name:
+            raise fault(f"{path}.name", "has to be a non-empty string")
+        function = self._names.function(Called(name, item.namespace or None, custom))
+        self._assistant().calls.append(
+            {
+                "id": _call_id(item, path),
+                "type": "function",
+                "function": {"name": function, "arguments": arguments},
+            }
+        )
+
+    def _add_output(self, item: Item, path: str) -> None:
+        found = Read([], [])
+        if item.output is not None:
+            try:
+                found = read(_output(item.output), f"{path}.output")
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise of_decoding(error, f"{path}.output") from None
+        self._add_result(_call_id(item, path), found)
+
+    def _add_result(self, call_id: str, found: Read) -> None:
+        """Chat knows text as a tool's result; images follow as a user's, behind all results."""
+        self._begin()
+        self._end_turn()
+        self._awaited.discard(call_id)
+        text = "\n".join(found.texts)
+        media = found.media
+        if media:
+            where = f"(the output of tool call {call_id} goes on below)"
+            text = f"{text}\n{where}" if text else where
+            self._media += [{"type": "text", "text": f"Output of tool call {call_id}:"}, *media]
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
+
+    def _add_other(self, kind: str, item: Item, path: str) -> None:
+        """What the API's operator would run, or has left behind."""
+        if kind in notes.CALLS:
+            did = item.action or item.operation or msgspec.json.encode(item.arguments)
+            self._add_call(item, path, _object(bytes(did).decode()), name=notes.CALLS[kind])
+        elif kind in notes.RESULTS:
+            self._add_result(_call_id(item, path), _foreign(item.output))
+        elif kind in notes.NOTED:
+            self._assistant().texts.append(notes.note(kind, item.name, item.action))
+        elif kind in notes.COMPACTED:
+            self.user(notes.COMPACTION)
+        elif kind == "item_reference":
+            raise fault(path, f"refers to a stored item. {SEND_ALL}")
+        elif kind not in notes.SILENT:
+            raise fault(f"{path}.type", f"is `{kind[:50]}`, which is not known here; leave it out")
+
+    def _assistant(self) -> _Turn:
+        """What the assistant does now, all of which becomes one message."""
+        if self._turn is None:
+            self._begin()
+            self._settle()
+            self._turn = _Turn([], [], [])
+        return self._turn
+
+    def _begin(self) -> None:
+        """Everything from here on is no longer the beginning."""
+        if self._leading is not None:
+            if self._leading:
+                self.messages.append({"role": "system", "content": "\n\n".join(self._leading)})
+            self._leading = None
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            self.messages.append(self._turn.message())
+            self._awaited = {call["id"] for call in self._turn.calls}
+            self._turn = None
+
+    def _settle(self) -> None:
+        """No more results will come: say what had to wait for them."""
+        if self._media:
+            self.messages.append({"role": "user", "content": self._media})
+            self._media = []
+        self.messages += self._held
+        self._held = []
+        self._awaited = set()
+
+
+def _call_id(item: Item, path: str) -> str:
+    call_id = item.call_id or (item.id if item.type and item.type.startswith("local_shell") else "")
+    if not call_id:
+        raise fault(f"{path}.call_id", "has to be a non-empty string")
+    return call_id
+
+
+def _object(arguments: str) -> str:
+    """A call's arguments as a JSON object, which is what templates read them as.
+
+    A model's call that was cut off comes back with every later turn.
+    """
+    if not arguments.strip():
+        return "{}"
+    try:
+        parse(arguments.encode())
+    except (msgspec.DecodeError, RecursionError):
+        return _json({"unparsed_arguments": arguments})
+    return arguments
+
+
+def _foreign(output: msgspec.Raw | None) -> Read:
+    """A result of whatever form: its text and images if it has some, else its JSON."""
+    if output is None:
+        return Read([], [])
+    try:
+        return read(_output(output), "output")
+    except (msgspec.DecodeError, RecursionError, BadRequest):
+        return Read([bytes(output).decode()], [])
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
