@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-_OPENING = re.compile(r'\s*\{\s*"input"\s*:\s*"')
-_LONGEST_OPENING = 32
-"""Whatever has not begun as expected by then will not: room for generous blanks."""
+# Bounded, so that whatever has not begun like this within so many characters never will.
+_OPENING = re.compile(r'\s{0,9}\{\s{0,9}"input"\s{0,9}:\s{0,9}"')
+_LONGEST_OPENING = 4 * 9 + len('{"input":"')
 
 # Text up to the closing quote or an escape that is not complete. An escape that JSON does not
 # know stands for itself.
@@ -26,10 +26,11 @@ class InputReader:
     may write its input bare, so what is no JSON is the input itself.
     """
 
-    __slots__ = ("_begun", "_closed", "_held")
+    __slots__ = ("_begun", "_closed", "_held", "_size")
 
     def __init__(self) -> None:
         self._held: list[str] = []
+        self._size = 0
         self._begun = False
         self._closed = False
 
@@ -39,7 +40,9 @@ class InputReader:
             return ""
         self._held.append(arguments)
         if not self._begun:
-            if len(self._held) > _LONGEST_OPENING:
+            hopeless = self._size >= _LONGEST_OPENING
+            self._size += len(arguments)
+            if hopeless:
                 return ""
             held = "".join(self._held)
             opening = _OPENING.match(held)

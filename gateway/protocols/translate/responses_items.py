@@ -15,7 +15,14 @@ from gateway.errors import BadRequest
 from gateway.protocols.fields import parse
 from gateway.protocols.translate import responses_notes as notes
 from gateway.protocols.translate.bad_fields import fault, of_decoding
-from gateway.protocols.translate.responses_parts import Content, Part, Read, read
+from gateway.protocols.translate.responses_parts import (
+    ABSENT,
+    Content,
+    Part,
+    Read,
+    given,
+    read,
+)
 from gateway.protocols.translate.responses_tools import Called, Names
 
 _SYSTEM = ("system", "developer")
@@ -37,9 +44,9 @@ class Item(msgspec.Struct, gc=False):
     namespace: str | None = None
     arguments: Any = None
     input: str | None = None
-    output: msgspec.Raw | None = None
-    action: msgspec.Raw | None = None
-    operation: msgspec.Raw | None = None
+    output: msgspec.Raw = ABSENT
+    action: msgspec.Raw = ABSENT
+    operation: msgspec.Raw = ABSENT
 
 
 class _Turn(msgspec.Struct, gc=False):
@@ -157,13 +164,12 @@ class Conversation:
         )
 
     def _add_output(self, item: Item, path: str) -> None:
-        found = Read([], [])
-        if item.output is not None:
-            try:
-                found = read(_output(item.output), f"{path}.output")
-            except (msgspec.DecodeError, RecursionError) as error:
-                raise of_decoding(error, f"{path}.output") from None
-        self._add_result(_call_id(item, path), found)
+        call_id, output = _call_id(item, path), given(item.output)
+        try:
+            content = None if output is None else _output(output)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise of_decoding(error, f"{path}.output") from None
+        self._add_result(call_id, read(content, f"{path}.output"))
 
     def _add_result(self, call_id: str, found: Read) -> None:
         """Chat knows text as a tool's result; images follow as a user's, behind all results."""
@@ -181,12 +187,12 @@ class Conversation:
     def _add_other(self, kind: str, item: Item, path: str) -> None:
         """What the API's operator would run, or has left behind."""
         if kind in notes.CALLS:
-            did = item.action or item.operation or msgspec.json.encode(item.arguments)
+            did = given(item.action) or given(item.operation) or _json(item.arguments).encode()
             self._add_call(item, path, _object(bytes(did).decode()), name=notes.CALLS[kind])
         elif kind in notes.RESULTS:
-            self._add_result(_call_id(item, path), _foreign(item.output))
+            self._add_result(_call_id(item, path), _foreign(given(item.output)))
         elif kind in notes.NOTED:
-            self._assistant().texts.append(notes.note(kind, item.name, item.action))
+            self._assistant().texts.append(notes.note(kind, item.name, given(item.action)))
         elif kind in notes.COMPACTED:
             self.user(notes.COMPACTION)
         elif kind == "item_reference":

@@ -11,10 +11,20 @@ import msgspec
 
 from gateway.protocols.translate.bad_fields import fault
 
+_NULL = msgspec.Raw(b"null")
 _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 _DETAILS = {"auto": "auto", "low": "low", "high": "high", "original": "high"}
 _DATA_URL = re.compile(r"data:([^;,]*)[^,]*;base64,", re.IGNORECASE)
 _READABLE = re.compile(r"text/.*|application/(?:json|xml|yaml|x-yaml|toml|javascript|.*\+json)")
+
+
+ABSENT = msgspec.Raw()
+"""A field of any type that is not there; `Raw` cannot be in a union with None."""
+
+
+def given(value: msgspec.Raw) -> msgspec.Raw | None:
+    """A field's JSON, None where it is absent or null."""
+    return value if value and value != _NULL else None
 
 
 class Part(msgspec.Struct, gc=False):
@@ -29,7 +39,7 @@ class Part(msgspec.Struct, gc=False):
     file_data: str | None = None
     file_url: str | None = None
     filename: str | None = None
-    input_audio: msgspec.Raw | None = None
+    input_audio: msgspec.Raw = ABSENT
 
 
 Content = str | list[Part] | None
@@ -98,7 +108,7 @@ def _media(part: Part, path: str) -> dict[str, Any]:
         if part.detail in _DETAILS:
             image["detail"] = _DETAILS[part.detail]
         return {"type": "image_url", "image_url": image}
-    if part.type == "input_audio" and part.input_audio is not None:
+    if part.type == "input_audio" and given(part.input_audio) is not None:
         return {"type": "input_audio", "input_audio": part.input_audio}
     raise fault(
         f"{path}.type",

@@ -14,6 +14,7 @@ import msgspec
 from gateway.protocols.translate.bad_fields import fault, of_decoding
 from gateway.protocols.translate.responses_choice import choose
 from gateway.protocols.translate.responses_items import SEND_ALL, Conversation, Item
+from gateway.protocols.translate.responses_parts import ABSENT, given
 from gateway.protocols.translate.responses_tools import Names, Tool, flatten
 
 # `minimal` and `none` are unknown to some engines, and so is whatever is more than `high`; these
@@ -34,7 +35,7 @@ class _Format(msgspec.Struct, gc=False):
     type: str
     name: str | None = None
     description: str | None = None
-    schema: msgspec.Raw | None = None
+    schema: msgspec.Raw = ABSENT
     strict: bool | None = None
 
 
@@ -49,21 +50,21 @@ class _Reasoning(msgspec.Struct, gc=False):
 class _Engine(msgspec.Struct, gc=False):
     """What vLLM takes on either API under the same name, whatever it holds."""
 
-    temperature: msgspec.Raw | None = None
-    top_p: msgspec.Raw | None = None
-    top_k: msgspec.Raw | None = None
-    min_p: msgspec.Raw | None = None
-    seed: msgspec.Raw | None = None
-    stop: msgspec.Raw | None = None
-    presence_penalty: msgspec.Raw | None = None
-    frequency_penalty: msgspec.Raw | None = None
-    repetition_penalty: msgspec.Raw | None = None
-    ignore_eos: msgspec.Raw | None = None
-    min_tokens: msgspec.Raw | None = None
-    chat_template_kwargs: msgspec.Raw | None = None
-    cache_salt: msgspec.Raw | None = None
-    priority: msgspec.Raw | None = None
-    kv_transfer_params: msgspec.Raw | None = None
+    temperature: msgspec.Raw = ABSENT
+    top_p: msgspec.Raw = ABSENT
+    top_k: msgspec.Raw = ABSENT
+    min_p: msgspec.Raw = ABSENT
+    seed: msgspec.Raw = ABSENT
+    stop: msgspec.Raw = ABSENT
+    presence_penalty: msgspec.Raw = ABSENT
+    frequency_penalty: msgspec.Raw = ABSENT
+    repetition_penalty: msgspec.Raw = ABSENT
+    ignore_eos: msgspec.Raw = ABSENT
+    min_tokens: msgspec.Raw = ABSENT
+    chat_template_kwargs: msgspec.Raw = ABSENT
+    cache_salt: msgspec.Raw = ABSENT
+    priority: msgspec.Raw = ABSENT
+    kv_transfer_params: msgspec.Raw = ABSENT
 
 
 class _Request(_Engine, gc=False):
@@ -124,7 +125,7 @@ def read(body: bytes) -> Asked:
     _put(chat, "response_format", _response_format(request.text))
     _put(chat, "reasoning_effort", _effort(request.reasoning))
     for name in _ENGINE:
-        _put(chat, name, getattr(request, name))
+        _put(chat, name, given(getattr(request, name)))
     if request.stream:
         chat["stream"] = True
         chat["stream_options"] = {"include_usage": True}
@@ -175,7 +176,7 @@ def _response_format(text: _Text | None) -> dict[str, Any] | None:
         return {"type": "json_object"}
     if form.type != "json_schema":
         raise fault("text.format.type", "has to be text, json_object or json_schema")
-    if form.schema is None:
+    if given(form.schema) is None:
         raise fault("text.format.schema", "has to be a JSON schema")
     schema: dict[str, Any] = {"name": form.name or "answer", "schema": form.schema}
     _put(schema, "description", form.description)
@@ -199,10 +200,10 @@ def _echo(request: _Request) -> dict[str, Any]:
         "max_output_tokens": request.max_output_tokens,
         "metadata": request.metadata or {},
         "parallel_tool_calls": request.parallel_tool_calls is not False,
-        "temperature": request.temperature,
+        "temperature": given(request.temperature),
         "tool_choice": "auto" if choice is None else choice,
         "tools": [],
-        "top_p": request.top_p,
+        "top_p": given(request.top_p),
     }
 
 
