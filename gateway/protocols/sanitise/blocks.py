@@ -9,6 +9,7 @@ import msgspec
 from gateway.protocols.fields import Fields
 from gateway.protocols.sanitise.explain import explained, text
 from gateway.protocols.sanitise.parts import (
+    arguments,
     decoded,
     elements,
     encoded,
@@ -20,9 +21,6 @@ from gateway.protocols.sanitise.parts import (
 
 BILLING = "x-anthropic-billing-header"
 """How Claude Code's line begins that is another one with every request."""
-
-UNPARSED = "__unparsedToolInput"
-"""Where Claude Code itself keeps the input of a call whose JSON was broken."""
 
 FAILED = "Error: "
 """How a result begins whose tool failed: vLLM drops `is_error` without a word."""
@@ -162,11 +160,7 @@ def _tool_use(raw: msgspec.Raw, fields: Fields) -> msgspec.Raw:
     given = fields.get("input")
     if is_null(given) or members(given) is not None:
         return raw
-    value = decoded(given)
-    called = members(msgspec.Raw(value.encode())) if isinstance(value, str) else None
-    if called is None:
-        called = {} if value == "" else {UNPARSED: encoded(value)}
-    return encoded({**fields, "input": encoded(called)})
+    return encoded({**fields, "input": arguments(decoded(given))})
 
 
 def _tool_result(raw: msgspec.Raw, fields: Fields) -> msgspec.Raw:
