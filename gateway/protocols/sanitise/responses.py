@@ -6,6 +6,8 @@ that had to be changed on the way in are given back on the way out by `restore.R
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from gateway.errors import BadRequest
@@ -79,7 +81,7 @@ def _tools(fields: Fields, changes: Changes) -> Names | None:
     if raw is None or is_null(raw) or _are_functions(raw):
         return None
     given = elements(raw) or []
-    tools = [decoded(one) for one in given]
+    tools = [_tool(one) for one in given]
     if not any(isinstance(tool, dict) and tool.get("type") != "function" for tool in tools):
         return None  # for the backend to judge
     functions, names = flatten(tools)
@@ -90,6 +92,14 @@ def _tools(fields: Fields, changes: Changes) -> Names | None:
         if "tool_choice" in fields:
             changes["tool_choice"] = None
     return names
+
+
+def _tool(raw: msgspec.Raw) -> Any:
+    """A tool as `flatten` reads it; of a function, which stays, that is no more than its name."""
+    fields = members(raw)
+    if fields is None or word(fields.get("type")) != "function":
+        return decoded(raw)
+    return {**fields, "type": "function", "name": word(fields.get("name"))}
 
 
 def _are_functions(raw: msgspec.Raw) -> bool:
