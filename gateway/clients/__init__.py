@@ -1,1 +1,1 @@
-"""What is known of clients: how each one says which conversation a request belongs to."""
+"""What is known of clients, one profile each: sessions, errors, signs of life, settings."""

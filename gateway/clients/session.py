@@ -7,46 +7,38 @@ prompt cache key), so the identity is that value alone, whichever signal it came
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import blake2b
 
-import msgspec
+from gateway.clients.claude_code import CLAUDE_CODE, session_in
+from gateway.clients.codex import CACHE_KEY, CODEX
+from gateway.clients.known import OTHER
+from gateway.clients.opencode import OPENCODE
+from gateway.clients.profile import Headers
 
-Headers = Sequence[tuple[bytes, bytes]]
-
-CODEX_KEY = b"prompt_cache_key"
 METADATA = "metadata.user_id"
 FINGERPRINT = "fingerprint"
 
-# In the order in which they count. Sub-agents of Codex have threads of their own within one
-# session, so the session comes first.
-SIGNALS = (
-    b"x-session-id",
-    b"x-claude-code-session-id",
-    b"session-id",
-    b"thread-id",
-    CODEX_KEY,
-    b"x-session-affinity",
+# In the order in which they count; opencode's first is everybody's.
+SIGNALS = tuple(
+    dict.fromkeys(
+        (
+            *OTHER.session_headers,
+            *CLAUDE_CODE.session_headers,
+            *CODEX.session_headers,
+            CACHE_KEY,
+            *OPENCODE.session_headers,
+        )
+    )
 )
-_RANK = {name: rank for rank, name in enumerate(SIGNALS) if name != CODEX_KEY}
-_CODEX_RANK = SIGNALS.index(CODEX_KEY)
+_RANK = {name: rank for rank, name in enumerate(SIGNALS) if name != CACHE_KEY}
+_CODEX_RANK = SIGNALS.index(CACHE_KEY)
 _NAMES = tuple(name.decode() for name in SIGNALS)
 _NONE = len(SIGNALS)
 
-# Claude Code before it wrote JSON there: user_<hash>_account_<uuid or nothing>_session_<uuid>.
-_OLD_METADATA = re.compile(
-    r"_session_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})", re.IGNORECASE
-)
-
-
-class _Metadata(msgspec.Struct, gc=False):
-    """What Claude Code writes, as a JSON string, into `metadata.user_id`."""
-
-    session_id: str = ""
-
-
-_decode_metadata = msgspec.json.Decoder(_Metadata).decode
+# Hot: a slice compared costs less than a call.
+(_CODEX,) = CODEX.agents
+_CODEX_LENGTH = len(_CODEX)
 
 
 def identify(
@@ -69,7 +61,7 @@ def identify(
     rank, identity, codex = _NONE, b"", False
     for name, value in headers:
         if name == b"user-agent" or name == b"originator":
-            codex = codex or value[:5].lower() == b"codex"
+            codex = codex or value[:_CODEX_LENGTH].lower() == _CODEX
         elif name in _RANK:
             place = _RANK[name]
             value = value.strip()
@@ -80,7 +72,7 @@ def identify(
     if rank < _NONE:
         return identity, _NAMES[rank]
     if metadata_user_id:
-        session = _session_in(metadata_user_id)
+        session = session_in(metadata_user_id)
         if session:
             return session.encode(errors="surrogatepass"), METADATA
     return fingerprint(), FINGERPRINT
@@ -95,14 +87,3 @@ def session_hash(key_id: str, identity: bytes) -> int:
         key_id: at most 64 bytes.
     """
     return int.from_bytes(blake2b(identity, digest_size=8, key=key_id.encode()).digest())
-
-
-def _session_in(user_id: str) -> str:
-    """The session a `metadata.user_id` names, or nothing."""
-    if user_id[0] == "{":
-        try:
-            return _decode_metadata(user_id).session_id.strip()
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return ""
-    old = _OLD_METADATA.search(user_id)
-    return old[1] if old else ""

@@ -55,9 +55,8 @@ def keepalive(api: Api, *, begun: bool = True) -> bytes:
     """A sign of life between events that every client of `api` lets pass.
 
     Args:
-        begun: for Responses, whether an event has been sent. The official SDK's accumulator
-            wants `response.created` first, so before it there can only be a comment, which
-            Codex does not count; after it, an event that Codex does count.
+        begun: for Responses, whether there may be an event. The official SDK's accumulator wants
+            `response.created` first; until then only a comment passes.
     """
     if api is Api.MESSAGES:
         return b'event: ping\ndata: {"type": "ping"}\n\n'
@@ -116,7 +115,8 @@ def _response(response_id: str, model: str) -> dict[str, Any]:
 def _response_code(error: GatewayError) -> str:
     """The code of `response.error`; clients choose by it whether to try again."""
     if isinstance(error, RateLimited):
-        return "rate_limit_exceeded"
+        quota = error.code == "insufficient_quota"
+        return "insufficient_quota" if quota else "rate_limit_exceeded"
     if isinstance(error, Overloaded | NoBackend):
         return "server_is_overloaded"
     if error.code == "context_length_exceeded":

@@ -1,0 +1,82 @@
+"""Codex: the Responses API; after a 5xx it asks 30 times, after a failed stream 6 times or once."""
+
+from __future__ import annotations
+
+import json
+
+from gateway.clients.profile import Profile
+from gateway.clients.setup import (
+    KEY_VARIABLE,
+    ReadFile,
+    Setup,
+    Target,
+    UserFile,
+)
+from gateway.records import Api
+
+CACHE_KEY = b"prompt_cache_key"
+"""The field of its body that names the session again."""
+
+PROVIDER = "ttft-gateway"
+
+
+def _setup(target: Target, read: ReadFile) -> Setup:
+    auth = UserFile(
+        ".codex/auth.json", "json", {"OPENAI_API_KEY": target.key}, moved=_moved("auth.json")
+    )
+    if target.key is None or _signed_in(read(auth)):
+        return Setup(
+            files=(_config(target, {"env_key": KEY_VARIABLE, "requires_openai_auth": None}),),
+            notes=(
+                f"Codex reads the key from {KEY_VARIABLE} whenever it starts. It can also stand in "
+                "~/.codex/auth.json as OPENAI_API_KEY, with requires_openai_auth = true in place "
+                "of env_key; --write does that unless a ChatGPT login is kept there.",
+            ),
+        )
+    config = _config(target, {"env_key": None, "requires_openai_auth": True})
+    return Setup(files=(config, auth))
+
+
+def _config(target: Target, credential: dict[str, object]) -> UserFile:
+    provider = {
+        "name": "TTFT Gateway",
+        "base_url": target.base_url(Api.RESPONSES),
+        "wire_api": "responses",
+        **credential,
+    }
+    values: dict[str, object] = {"model": target.model, "model_provider": PROVIDER}
+    if target.context_window is not None:
+        # It knows the windows of OpenAI's own models only, and compacts by this figure.
+        values["model_context_window"] = target.context_window
+    values["model_providers"] = {PROVIDER: provider}
+    return UserFile(".codex/config.toml", "toml", values, moved=_moved("config.toml"))
+
+
+def _moved(name: str) -> tuple[str, str]:
+    return "CODEX_HOME", name
+
+
+def _signed_in(auth: str | None) -> bool:
+    """Whether the file keeps a ChatGPT login, which a key beside it would displace."""
+    try:
+        kept = json.loads(auth or "{}")
+    except ValueError:
+        return True
+    return not isinstance(kept, dict) or bool(kept.get("tokens"))
+
+
+CODEX = Profile(
+    name="codex",
+    title="Codex",
+    api=Api.RESPONSES,
+    path="/responses",
+    setup=_setup,
+    user_agent="codex_cli_rs/0.171.0",
+    agents=(b"codex",),
+    # Its sub-agents have threads of their own within one session, so the session comes first.
+    session_headers=(b"session-id", b"thread-id"),
+    early_ping=True,
+    failures_in_stream=True,
+    quota_code="insufficient_quota",
+    tries_rejections_again=True,
+)
