@@ -39,6 +39,7 @@ COMMANDS = {
     "init": Command("gateway.cli.init:init", "Write a commented configuration with fresh keys."),
     "check": Command("gateway.cli.check:check", "Say in plain words what a configuration means."),
     "serve": Command("gateway.cli.serve:serve", "Run the gateway."),
+    "connect": Command("gateway.cli.connect:connect", "Point a client at it, and try it."),
     "models": Command("gateway.cli.models:models", "List a running gateway's models."),
     "backends": Command("gateway.cli.backends:app", "List its servers, take one out, put it back."),
     "canary": Command("gateway.cli.canary:app", "See and change how a model's traffic is split."),

@@ -77,7 +77,7 @@ class Remote:
         try:
             # Neither a proxy of the environment nor a .netrc has a say in who gets the key.
             with httpx.Client(
-                headers=self._headers, timeout=TIMEOUT, trust_env=False, verify=_trust(self._url)
+                headers=self._headers, timeout=TIMEOUT, trust_env=False, verify=trust(self._url)
             ) as client:
                 reply = client.request(method, target, params=query, json=body)
         except (httpx.ConnectError, httpx.ConnectTimeout):
@@ -137,6 +137,6 @@ def _actor() -> str:
     return f"{name} (cli)".encode("ascii", "replace").decode()[:100]
 
 
-def _trust(url: str) -> ssl.SSLContext | bool:
+def trust(url: str) -> ssl.SSLContext | bool:
     """The system's certificate authorities, or those of SSL_CERT_FILE; none without TLS."""
     return ssl.create_default_context() if url.startswith("https:") else False

@@ -32,6 +32,10 @@ def _setup(target: Target, read: ReadFile) -> Setup:
                 "~/.codex/auth.json as OPENAI_API_KEY, with requires_openai_auth = true in place "
                 "of env_key; --write does that unless a ChatGPT login is kept there.",
             ),
+            left=(
+                "A ChatGPT login is kept in auth.json and stays there, so Codex reads the key from "
+                f"{KEY_VARIABLE}: set it in the shell that starts Codex.",
+            ),
         )
     config = _config(target, {"env_key": None, "requires_openai_auth": True})
     return Setup(files=(config, auth))

@@ -6,6 +6,8 @@ from gateway.clients.profile import Profile
 from gateway.clients.setup import PLACEHOLDER, ReadFile, Setup, Target, UserFile
 from gateway.records import Api
 
+_SIGNED_IN = "If cn is signed in, name the file: cn --config ~/.continue/config.yaml"
+
 
 def _setup(target: Target, read: ReadFile) -> Setup:
     model = {
@@ -26,7 +28,8 @@ def _setup(target: Target, read: ReadFile) -> Setup:
                 moved=("CONTINUE_GLOBAL_DIR", "config.yaml"),
             ),
         ),
-        notes=("If cn is signed in, name the file: cn --config ~/.continue/config.yaml",),
+        notes=(_SIGNED_IN,),
+        left=(_SIGNED_IN,),
     )
 
 

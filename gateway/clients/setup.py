@@ -71,6 +71,7 @@ class Setup:
         commands: to run once.
         code: to paste, for clients that are written rather than configured.
         notes: sentences worth knowing.
+        left: what remains to be done once the files are written.
     """
 
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class Setup:
     commands: tuple[str, ...] = ()
     code: str = ""
     notes: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 ReadFile = Callable[[UserFile], str | None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_NUMBER = r"(\d[\d,]*)"
+_NUMBER = r"(\d[\d,]{0,14})"
 
 # vLLM 0.6 to 0.32, by where each one states the figure.
 _WINDOW = re.compile(
