@@ -81,6 +81,7 @@ class Gateway:
             pins=Pins(),
             gate_of=self._gate_of,
             pool_of=self._pool_of,
+            context_window=self.context_window,
             record=self._record,
             clock=clock,
             wall_clock=time.time,

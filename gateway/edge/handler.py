@@ -21,7 +21,7 @@ from gateway.exchange.outgoing import Outgoing
 from gateway.exchange.reply import Reply
 from gateway.keys.keyring import Key
 from gateway.keys.limits import Grant, LimitReached
-from gateway.records import Outcome, Timeline
+from gateway.records import Api, Outcome, Timeline
 
 log = logging.getLogger("gateway")
 
@@ -71,7 +71,8 @@ class Handler:
             endpoint.dialect,
             request_id,
             context.clock,
-            [(b"x-request-id", request_id.encode())],
+            headers,
+            _ids(endpoint.dialect, request_id.encode()),
         )
 
         if context.settings.server.cors_origins:
@@ -131,6 +132,7 @@ class Handler:
             call = self._understand(
                 self._context, self._endpoint, self._key, self._headers, body, self._draft
             )
+            self._outgoing.stream = call.stream
             grant = self._admit(self._key)
             await self._answer(call)
         except GatewayError as error:
@@ -194,3 +196,10 @@ class Handler:
         if not origin or not ("*" in allowed or origin.decode("latin-1") in allowed):
             return []
         return [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
+
+
+def _ids(dialect: Api, request_id: bytes) -> list[tuple[bytes, bytes]]:
+    """The request's id, under the name by which the client's SDK looks for it."""
+    if dialect is Api.MESSAGES:
+        return [(b"x-request-id", request_id), (b"request-id", request_id)]
+    return [(b"x-request-id", request_id)]

@@ -13,14 +13,15 @@ from gateway.clients.session import identify, session_hash
 from gateway.edge.decode import decode
 from gateway.edge.paths import Endpoint
 from gateway.edge.peek import Peek, peek
-from gateway.edge.splice import set_fields
 from gateway.errors import BadRequest, Forbidden, NotFound
 from gateway.exchange.call import Call
 from gateway.exchange.context import Context
 from gateway.exchange.draft import Draft
+from gateway.exchange.form import Form, Forms, OneForm, TwoForms
 from gateway.exchange.headers import to_backend
 from gateway.exchange.pins import Pin
 from gateway.keys.keyring import Key
+from gateway.protocols.splice import set_fields
 from gateway.records import Api
 from gateway.routing.table import Arm, Route
 
@@ -31,6 +32,9 @@ NO_RESPONSE = (
 
 # Clients of these APIs may send no cap, and mean the model's own.
 _CAPS = {Api.RESPONSES: "max_output_tokens", Api.MESSAGES: "max_tokens"}
+
+# Fewer than nearly any text has, so that a prompt is taken for longer than it is.
+_BYTES_PER_TOKEN = 3
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -65,18 +69,18 @@ def understand(
     draft.requested_model = seen.model[:200]
     route, arm_name = _resolve(context, key, seen.model)
     draft.model = route.model
-    _check_offered(route, endpoint)
     draft.stream = endpoint.streams and seen.stream
     arm_name = fields.get(b"x-gateway-arm", b"").decode("latin-1").strip() or arm_name
     arm, session, pinned = _assign(context, key, route, headers, seen, arm_name, draft)
     changes = _changes(endpoint, key, route, seen)
+    forms = _forms(endpoint, body, seen, changes, _cap(context, endpoint, route, seen, body), draft)
+    _check_offered(route, endpoint, forms)
     upstream = route.settings.upstream_model or route.model
     return Call(
         method=b"POST",
-        path=endpoint.path,
+        forms=forms,
         api=endpoint.api,
         headers=to_backend(headers, engine_fields=key.engine_fields),
-        body=set_fields(body, changes, seen.fields) if changes else body,
         key=key,
         route=route,
         arm=arm,
@@ -113,9 +117,14 @@ def _resolve(context: Context, key: Key, requested: str) -> tuple[Route, str | N
     return route, arm
 
 
-def _check_offered(route: Route, endpoint: Endpoint) -> None:
-    backends = [backend for arm in route.arms.values() for backend in arm.backends]
-    if backends and not any(backend.offers(endpoint.api) for backend in backends):
+def _check_offered(route: Route, endpoint: Endpoint, forms: Forms) -> None:
+    any_there = False
+    for arm in route.arms.values():
+        for backend in arm.backends:
+            if forms.fits(backend):
+                return
+            any_there = True
+    if any_there:
         path = endpoint.path.decode()
         raise NotFound(
             f"No server of model `{route.model}` offers {path}; use another API of it.",
@@ -213,6 +222,49 @@ def _no_previous(seen: Peek) -> NotFound:
     )
 
 
+def _cap(
+    context: Context, endpoint: Endpoint, route: Route, seen: Peek, body: bytes
+) -> dict[str, bytes]:
+    """The limit of output to add: the model's own, where it has one and the client sent none.
+
+    An engine refuses a prompt that leaves no room for the whole of it, so near the window it stays
+    away; where the guess was wrong, the exchange asks again without it.
+    """
+    cap = route.settings.max_output_tokens
+    if cap is None or endpoint.api not in _CAPS or seen.caps_output:
+        return {}
+    window = context.context_window(route.model)
+    if window is not None and len(body) // _BYTES_PER_TOKEN + cap > window:
+        return {}
+    return {_CAPS[endpoint.api]: b"%d" % cap}
+
+
+def _forms(
+    endpoint: Endpoint,
+    body: bytes,
+    seen: Peek,
+    changes: dict[str, bytes | None],
+    cap: dict[str, bytes],
+    draft: Draft,
+) -> Forms:
+    if endpoint.family is Api.MESSAGES or endpoint.family is Api.RESPONSES:
+        return TwoForms(
+            path=endpoint.path,
+            needs=endpoint.family,
+            api=endpoint.api,
+            body=body,
+            fields=seen.fields,
+            changes={**changes, **cap},
+            cap=next(iter(cap), None),
+            model=seen.model,
+            request_id=draft.id,
+            created=int(draft.at),
+        )
+    if changes:
+        body = set_fields(body, changes, seen.fields)
+    return OneForm(Form(path=endpoint.path, api=endpoint.api, body=body), endpoint.api)
+
+
 def _changes(endpoint: Endpoint, key: Key, route: Route, seen: Peek) -> dict[str, bytes | None]:
     """The top-level fields to set (as JSON) or to remove (None)."""
     changes: dict[str, bytes | None] = {}
@@ -224,9 +276,6 @@ def _changes(endpoint: Endpoint, key: Key, route: Route, seen: Peek) -> dict[str
     if key.cache_salt and endpoint.api is not Api.OTHER:
         # Prefix-cache hits are visible as speed; a salt keeps one key from probing another's.
         changes["cache_salt"] = json.dumps(key.id).encode()
-    cap = route.settings.max_output_tokens
-    if cap is not None and endpoint.api in _CAPS and not seen.caps_output:
-        changes[_CAPS[endpoint.api]] = b"%d" % cap
     if endpoint.api in (Api.CHAT, Api.COMPLETIONS) and seen.stream and not seen.include_usage:
         changes["stream_options"] = seen.stream_options_with_usage()
     return changes

@@ -21,12 +21,17 @@ class Endpoint:
         api: the metrics label, and the rules for tokens and usage.
         dialect: whose error shapes the client expects.
         streams: the body may ask for an event stream.
+        family: the API a backend must have to be asked on this path.
     """
 
     path: bytes
     api: Api
     dialect: Api
     streams: bool = False
+
+    @property
+    def family(self) -> Api:
+        return self.dialect if self.dialect is Api.MESSAGES else self.api
 
 
 ENDPOINTS = (

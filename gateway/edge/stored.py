@@ -10,6 +10,7 @@ from gateway.errors import NotFound
 from gateway.exchange.call import Call
 from gateway.exchange.context import Context
 from gateway.exchange.draft import Draft
+from gateway.exchange.form import Form, OneForm
 from gateway.exchange.headers import to_backend
 from gateway.keys.keyring import Key
 from gateway.records import Api
@@ -47,10 +48,11 @@ def stored(method: str, path: str) -> Understand | None:
         upstream = route.settings.upstream_model or route.model
         return Call(
             method=method.encode(),
-            path=b"/v1" + path.encode(),
+            forms=OneForm(
+                Form(path=b"/v1" + path.encode(), api=endpoint.api, body=body), Api.OTHER
+            ),
             api=endpoint.api,
             headers=to_backend(headers, engine_fields=key.engine_fields),
-            body=body,
             key=key,
             route=route,
             arm=route.arms[backend.arm],

@@ -15,17 +15,21 @@ from gateway.errors import BackendFailed
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
 from gateway.exchange.failure import AttemptFailed, backend_fault, unreadable
+from gateway.exchange.form import Form
 from gateway.exchange.headers import Headers, find, to_client
 from gateway.exchange.outgoing import Outgoing
-from gateway.exchange.stream import Stream
+from gateway.exchange.stream import Stream, stream_of
 from gateway.protocols import faults, tokens
 from gateway.protocols.rename import rename
+from gateway.protocols.sanitise.restore import Restore
 from gateway.records import Api, Usage
 from gateway.routing.backend import Backend
 from gateway.upstream.connection import Connection, StaleConnection
 from gateway.upstream.pool import Pool
 
 CUT = "The model's server broke off before its answer was complete; send the request again."
+JSON = (b"content-type", b"application/json")
+NO_ROUTE = frozenset({404, 405, 501})
 MAX_REPLY_BYTES = 128 * 1024 * 1024
 # A stream is over with its last event; so long (in seconds) its connection may take to be free.
 FRAMING_TIME = 1.0
@@ -34,7 +38,7 @@ _skim = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class Attempt:
-    """Sends `call` to `backend` once and relays the reply to `outgoing`.
+    """Sends `call` in one `form` to `backend` once and relays the reply to `outgoing`.
 
     Args:
         learn: told the id of a response, and its backend, as soon as it is known.
@@ -48,6 +52,7 @@ class Attempt:
     def __init__(
         self,
         call: Call,
+        form: Form,
         backend: Backend,
         outgoing: Outgoing,
         draft: Draft,
@@ -55,6 +60,7 @@ class Attempt:
         learn: Callable[[str, Backend], None],
     ) -> None:
         self._call = call
+        self._form = form
         self._backend = backend
         self._outgoing = outgoing
         self._draft = draft
@@ -68,6 +74,8 @@ class Attempt:
         self._body: list[bytes] = []
         self._body_bytes = 0
         self._paused = False
+        self._translated = form.translation.stream() if form.translation and call.stream else None
+        outgoing.speak(self._translated)
         self.stream: Stream | None = None
         self.usage: Usage | None = None
         self.last_read = 0.0
@@ -99,21 +107,21 @@ class Attempt:
             raise backend_fault(error) from None
 
     async def _exchange(self, connection: Connection, pool: Pool) -> None:
-        call = self._call
+        call, form = self._call, self._form
         self._connection = connection
         self.last_read = self._draft.timeline.sent = self._clock()
         self._forget_marks()
         head = b"%b %b%b HTTP/1.1\r\nhost: %b\r\n%b%b%bcontent-length: %d\r\n\r\n" % (
             call.method,
             pool.prefix,
-            call.path,
+            form.path,
             pool.authority,
             call.headers,
             self._authorization(),
             b"accept-encoding: identity\r\nx-request-id: %b\r\n" % self._draft.id.encode(),
-            len(call.body),
+            len(form.body),
         )
-        connection.send((head, call.body), self)
+        connection.send((head, form.body), self)
         if self._paused:
             connection.pause_reading()
         try:
@@ -162,7 +170,7 @@ class Attempt:
         self._kind = find(headers, b"content-type")
         self._headers = to_client(headers)
         if status == 200 and self._call.stream and self._kind[:17].lower() == b"text/event-stream":
-            self.stream = Stream(self._call, self._draft)
+            self.stream = stream_of(self._call, self._form, self._draft, self._translated)
 
     def on_data(self, data: bytes) -> None:
         now = self._clock()
@@ -185,6 +193,9 @@ class Attempt:
             self._end_stream(self.stream)
         elif 200 <= self._status < 300:
             self._answer_whole()
+        elif self._form.otherwise is not None and self._status in NO_ROUTE:
+            self._outgoing.whole(200, [JSON], self._form.otherwise())
+            self._resolve(None)
         else:
             self._resolve(self._refusal())
 
@@ -227,6 +238,8 @@ class Attempt:
             self._resolve(backend_fault(BackendFailed(CUT, detail=detail)))
             return
         self._outgoing.open_stream(self._headers)
+        if not stream.terminal:
+            out, count = out + stream.end(), count + 1
         if stream.failed is None and count:
             self._outgoing.send(out, count)
         self._complete()
@@ -239,20 +252,35 @@ class Attempt:
     def _answer_whole(self) -> None:
         body = b"".join(self._body)
         if self._call.spends:
-            self.usage = tokens.usage_of(self._call.api, body)
+            self.usage = tokens.usage_of(self._form.api, body)
         if self._call.stream:
             self._resolve(unreadable(f"not an event stream but {self._kind[:40]!r}"))
             return
         if self.usage is None and not self._is_json(body):
             self._resolve(unreadable(f"not JSON but {self._kind[:40]!r} of {len(body)} bytes"))
             return
-        if self._call.api is Api.RESPONSES:
+        if self._form.api is Api.RESPONSES:
             response_id = tokens.response_id_of(body)
             if response_id is not None:
                 self._learn(response_id, self._backend)
+        if self._form.whole is not None:
+            self._answer_turned(self._form.whole, body)
+            return
+        if self._form.names is not None:
+            body = Restore(self._form.names).whole(body)
         body = rename(body, *self._call.rename)
         headers = [(b"content-type", self._kind or b"application/json"), *self._headers]
         self._outgoing.whole(self._status, headers, body)
+        self._resolve(None)
+
+    def _answer_turned(self, turn: Callable[[bytes], bytes], body: bytes) -> None:
+        """Answer with what the backend's answer means in the client's API."""
+        try:
+            body = turn(body)
+        except ValueError as error:
+            self._resolve(unreadable(str(error)))
+            return
+        self._outgoing.whole(200, [JSON, *self._headers], body)
         self._resolve(None)
 
     def _is_json(self, body: bytes) -> bool:

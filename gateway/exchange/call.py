@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gateway.exchange.form import Forms
 from gateway.keys.keyring import Key
 from gateway.records import Api
 from gateway.routing.backend import Backend
@@ -14,9 +15,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What to send, to whom, and what to mind in the answer.
 
     Attributes:
-        method, path: as the backend knows them.
+        forms: what to ask a backend, in each way there is.
+        api: what the client speaks.
         headers: the client's headers that may cross, as lines of a request head.
-        body: ready to send; the model is named as the backend knows it.
         arm: where the split, or the client's own choice, put the request.
         stream: the client asked for an event stream.
         pinned: the only backend that can answer (it holds an earlier response), if any.
@@ -27,10 +28,9 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     method: bytes
-    path: bytes
+    forms: Forms
     api: Api
     headers: bytes
-    body: bytes
     key: Key
     route: Route
     arm: Arm

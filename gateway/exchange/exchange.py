@@ -93,7 +93,11 @@ class Exchange:
                 self._gate.leave(backend)
             if failure is None:
                 return
-            if not failure.retryable or self._outgoing.started:
+            if self._outgoing.started:
+                break
+            if self._call.forms.change(backend, failure.error):
+                continue
+            if not failure.retryable:
                 break
             self._draft.tried.append(backend.name)
         assert failure is not None
@@ -114,14 +118,14 @@ class Exchange:
         return call.route.candidates(call.arm, call.session, tried, cross_arm=cross_arm)
 
     def _pick(self) -> Backend | None:
-        api = self._call.api
+        forms = self._call.forms
         for backend in self._candidates():
-            if backend.offers(api) and backend.claim():
+            if forms.fits(backend) and backend.claim():
                 return backend
         return None
 
     def _nothing_serves(self) -> bool:
-        return not any(backend.offers(self._call.api) for backend in self._candidates())
+        return not any(self._call.forms.fits(backend) for backend in self._candidates())
 
     async def _try(self, backend: Backend) -> AttemptFailed | None:
         draft = self._draft
@@ -131,7 +135,8 @@ class Exchange:
         if self._call.key.expose_arm:
             self._outgoing.served_by(backend.arm, backend.name)
         clock = self._context.clock
-        attempt = Attempt(self._call, backend, self._outgoing, draft, clock, self._pin)
+        form = self._call.forms.of(backend)
+        attempt = Attempt(self._call, form, backend, self._outgoing, draft, clock, self._pin)
         if self._paused:
             attempt.pause()
         self._attempt = attempt

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from gateway.clients.known import recognise
 from gateway.errors import GatewayError
 from gateway.exchange.reply import Headers, Reply
 from gateway.protocols import faults
+from gateway.protocols.translate import StreamTranslation
 from gateway.records import Api
 
 _JSON = (b"content-type", b"application/json")
@@ -27,10 +29,12 @@ class Outgoing:
     """Writes one answer in the dialect of the client's API.
 
     Args:
-        dialect: whose error shapes and keep-alives to use.
+        dialect: whose error shapes to use.
+        asked: the request's headers, by which the client is known.
         headers: those every answer to this request carries; more may be added until it starts.
 
     Attributes:
+        stream: the client asked for an event stream.
         model: as the client named it.
         response_id: what a stream of the Responses API called itself.
     """
@@ -41,14 +45,18 @@ class Outgoing:
         dialect: Api,
         request_id: str,
         clock: Callable[[], float],
+        asked: Sequence[tuple[bytes, bytes]],
         headers: Headers,
     ) -> None:
         self._reply = reply
+        self._asked = asked
+        self._translation: StreamTranslation | None = None
         self._dialect = dialect
         self._request_id = request_id
         self._clock = clock
         self.headers = headers
         self._server: Headers = []
+        self.stream = False
         self.model = ""
         self.response_id: str | None = None
         self.status = 0
@@ -86,26 +94,49 @@ class Outgoing:
         self.events += events
         self._write(data)
 
+    def speak(self, translation: StreamTranslation | None) -> None:
+        """Have what the gateway itself says in the stream fit in with a translated answer."""
+        self._translation = translation
+
     def keep_alive(self) -> None:
-        """Say that the answer is still coming, in the form this API's clients count."""
+        """Say that the answer is still coming, in the form that this client counts."""
         self.open_stream()
-        self._write(faults.keepalive(self._dialect, begun=self.events > 0))
+        if self._translation is not None:
+            self._write(self._translation.keep_alive())
+        else:
+            client = recognise(self._asked)
+            self._write(client.keepalive(self._dialect, begun=self.events > 0))
 
     def end_stream(self) -> None:
         self._finish()
 
     def fail(self, error: GatewayError) -> None:
-        """End with an error: a status, or an event where a stream has begun."""
+        """End with an error, told so that this client does what is right about it.
+
+        It is a status, or an event where a stream has begun.
+        """
         if self.finished:
             return
+        client = recognise(self._asked)
+        error = client.reword(self._dialect, error)
         if not self.started:
-            body = faults.body(self._dialect, error, self._request_id)
-            headers = [_JSON]
-            if error.retry_after is not None:
-                headers.append((b"retry-after", b"%d" % math.ceil(error.retry_after)))
-            self.whole(error.status, headers, body)
-            return
-        event = faults.stream_event(
+            if not (self.stream and client.in_stream(self._dialect, error)):
+                self._refuse(error, client.error_headers(error))
+                return
+            self.open_stream()
+        self._write(self._failure(error))
+        self._finish()
+
+    def _refuse(self, error: GatewayError, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        own = [_JSON, *headers]
+        if error.retry_after is not None:
+            own.append((b"retry-after", b"%d" % math.ceil(error.retry_after)))
+        self.whole(error.status, own, faults.body(self._dialect, error, self._request_id))
+
+    def _failure(self, error: GatewayError) -> bytes:
+        if self._translation is not None:
+            return self._translation.fail(error, self._request_id)
+        return faults.stream_event(
             self._dialect,
             error,
             self._request_id,
@@ -113,8 +144,6 @@ class Outgoing:
             response_id=self.response_id,
             model=self.model,
         )
-        self._write(event)
-        self._finish()
 
     def abandon(self) -> None:
         """Nobody listens any more."""

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
+from gateway.exchange.form import Form
 from gateway.protocols.alike import Alike
 from gateway.protocols.rename import Renamer
+from gateway.protocols.sanitise.ending import missing_end
+from gateway.protocols.sanitise.restore import Restore
 from gateway.protocols.seen import NOTHING, TOKEN, Seen
 from gateway.protocols.sse import Event, Reader
 from gateway.protocols.tokens import Observer
+from gateway.protocols.translate import StreamTranslation
 from gateway.records import Usage
 
 
@@ -25,10 +29,12 @@ class Stream:
         tokens: events that carried something generated.
     """
 
-    def __init__(self, call: Call, draft: Draft) -> None:
+    def __init__(self, call: Call, form: Form, draft: Draft) -> None:
         self._reader = Reader()
-        self._observer = Observer(call.api, call.echo_prompt)
+        self._api = form.api
+        self._observer = Observer(form.api, call.echo_prompt)
         self._rename = Renamer(*call.rename).event
+        self._restore = Restore(form.names).event if form.names is not None else None
         self._alike = Alike()
         # Of a repeated prompt only its length tells which text is generated.
         self._alike.hopeful = call.echo_prompt is None
@@ -74,6 +80,10 @@ class Stream:
         """The stream has ended: the last event, if no blank line came behind it."""
         return self.feed(b"\n\n", now) if self._reader.holds else (b"", 0)
 
+    def end(self) -> bytes:
+        """The event that ends a stream of this API, for one that stopped without it."""
+        return missing_end(self._api)
+
     def _read(self, data: bytes, out: list[bytes]) -> int:
         """Decode the events that `data` completes and add what the client gets of them."""
         relayed = 0
@@ -82,7 +92,8 @@ class Stream:
             if seen.usage_only and self._withhold_usage:
                 self.usage = seen.usage
                 continue
-            renamed = self._rename(event.raw)
+            raw = event.raw if self._restore is None else self._restore(event)
+            renamed = self._rename(raw)
             out.append(renamed)
             if seen is TOKEN:
                 self.tokens += 1
@@ -115,3 +126,42 @@ class Stream:
         else:
             self._draft.gaps.append(now - timeline.last_token)
         timeline.last_token = now
+
+
+class TranslatedStream(Stream):
+    """A chat stream that reaches the client as a stream of its own API."""
+
+    def __init__(
+        self, call: Call, form: Form, draft: Draft, translation: StreamTranslation
+    ) -> None:
+        super().__init__(call, form, draft)
+        self._translation = translation
+
+    def feed(self, data: bytes, now: float) -> tuple[bytes, int]:
+        before = self.tokens
+        out: list[bytes] = []
+        for event in self._reader.feed(data):
+            seen = self._observer.feed(event)
+            self._note(seen, event)
+            if self.failed is not None:
+                break
+            if piece := self._translation.feed(event):
+                out.append(piece)
+            if self.terminal:
+                out.append(self.end())
+                break
+        if self.tokens > before:
+            self._mark(now)
+        return b"".join(out), len(out)
+
+    def end(self) -> bytes:
+        return self._translation.close()
+
+
+def stream_of(
+    call: Call, form: Form, draft: Draft, translation: StreamTranslation | None
+) -> Stream:
+    """What reads the backend's answer to `call`, sent in `form`."""
+    if translation is None:
+        return Stream(call, form, draft)
+    return TranslatedStream(call, form, draft, translation)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
+from gateway.exchange.form import Form
 from gateway.exchange.stream import Stream
 from gateway.records import Api, Timeline
 
@@ -27,7 +28,7 @@ texts = st.lists(
 def call(api: Api = Api.CHAT, client: bytes = b"up", echo: str | None = None) -> Call:
     nothing: Any = None
     return Call(
-        method=b"POST", path=b"/", api=api, headers=b"", body=b"", key=nothing, route=nothing,
+        method=b"POST", forms=nothing, api=api, headers=b"", key=nothing, route=nothing,
         arm=nothing, session=0, stream=True, forced=False, rename=(b"up", client),
         echo_prompt=echo,
     )  # fmt: skip
@@ -35,6 +36,10 @@ def call(api: Api = Api.CHAT, client: bytes = b"up", echo: str | None = None) ->
 
 def draft() -> Draft:
     return Draft(id="r", at=0.0, api=Api.CHAT, path="/", timeline=Timeline(0.0), stream=True)
+
+
+def reading(asked: Call, record: Draft | None = None) -> Stream:
+    return Stream(asked, Form(path=b"/", api=asked.api, body=b""), record or draft())
 
 
 def chat(text: str, **more: Any) -> bytes:
@@ -65,7 +70,7 @@ def test_recognising_alike_events_changes_nothing(
 ) -> None:
     api = Api.CHAT if event is chat else Api.MESSAGES
     data = b"".join(event(text) for text in parts)
-    quick, slow = Stream(call(api), draft()), Stream(call(api), draft())
+    quick, slow = reading(call(api)), reading(call(api))
     slow._alike.hopeful = False
     assert fed(quick, data, cuts) == fed(slow, data, []) == (data, len(parts))
     assert quick.tokens == slow.tokens == sum(bool(text) for text in parts)
@@ -75,14 +80,14 @@ def test_recognising_alike_events_changes_nothing(
 @given(texts, st.lists(st.integers(0, 5000), max_size=8))
 def test_alike_events_are_renamed_like_others(parts: list[str], cuts: list[int]) -> None:
     data = b"".join(chat(text) for text in parts)
-    out, _ = fed(Stream(call(client=b"mine"), draft()), data, cuts)
+    out, _ = fed(reading(call(client=b"mine")), data, cuts)
     assert out == data.replace(b'"model":"up"', b'"model":"mine"')
 
 
 def test_a_text_that_names_the_model_or_looks_like_a_frame_stays() -> None:
     parts = ["a", "b", '"model":"up"', 'data: {"model":"up"}', "c", "model:up"]
     data = b"".join(chat(text) for text in parts)
-    out, count = Stream(call(client=b"mine"), draft()).feed(data, 1.0)
+    out, count = reading(call(client=b"mine")).feed(data, 1.0)
     told = [json.loads(line[6:]) for line in out.decode().split("\n\n") if line]
     assert [one["choices"][0]["delta"]["content"] for one in told] == parts
     assert {one["model"] for one in told} == {"mine"} and count == len(parts)
@@ -99,7 +104,7 @@ def test_a_text_that_names_the_model_or_looks_like_a_frame_stays() -> None:
     ids=["finish", "error", "done", "empty"],
 )
 def test_an_event_of_another_kind_within_a_run_is_noticed(odd: bytes) -> None:
-    stream = Stream(call(), draft())
+    stream = reading(call())
     stream.feed(chat("a") * 5 + odd + chat("b") * 3, 1.0)
     # Nothing that follows an error is the client's.
     assert stream.tokens == (5 if b"error" in odd else 8 + (b'"x"' in odd))
@@ -113,14 +118,14 @@ def test_an_echoed_prompt_is_no_token_however_alike() -> None:
         data = {"id": "c", "model": "up", "choices": [{"index": 0, "text": text}]}
         return b"data: " + json.dumps(data).encode() + b"\n\n"
 
-    stream = Stream(call(Api.COMPLETIONS, echo="abcd"), draft())
+    stream = reading(call(Api.COMPLETIONS, echo="abcd"))
     stream.feed(frame("ab") + frame("cd") + frame("ef"), 1.0)
     assert stream.tokens == 1
 
 
 def test_gaps_are_between_reads_that_carry_tokens() -> None:
     record = draft()
-    stream = Stream(call(), record)
+    stream = reading(call(), record)
     for now, data in ((1.0, chat("")), (2.0, chat("a") * 3), (2.5, chat("")), (4.0, chat("b"))):
         stream.feed(data, now)
     assert (record.timeline.first_token, record.timeline.last_token) == (2.0, 4.0)

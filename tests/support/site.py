@@ -73,7 +73,8 @@ class Site:
             backend.script = script
 
     def configure(self, **changes: Any) -> None:
-        """Put the base configuration in force, with sections changed; circuits are new.
+        """Put the base configuration in force, with sections changed; what was learnt of
+        the backends is forgotten.
 
         Without `models`, `b0` alone serves.
         """
@@ -88,6 +89,7 @@ class Site:
         self.gateway.reload(Settings.model_validate(settings))
         for backend in self.gateway.context.table.backends.values():
             backend.circuit = Circuit(self.gateway.context.clock)
+            backend.lacking.clear()
 
     def arms(self, *arms: list[str], **model: Any) -> dict[str, Any]:
         """Models for `configure`: `m` with the arms `a0`, `a1`, … of these backends.

@@ -46,7 +46,7 @@ _sound_tools = msgspec.json.Decoder(list[_Tool]).decode
 
 
 def repair(fields: Fields) -> Changes:
-    """Changes of top-level fields for `edge.splice.set_fields`; empty where nothing is wrong.
+    """Changes of top-level fields for `protocols.splice.set_fields`; empty where nothing is wrong.
 
     It serves `/v1/messages/count_tokens` too, which has the same fields but for the limits.
 

@@ -9,7 +9,7 @@ import msgspec
 from gateway.protocols.fields import Fields
 
 Changes = dict[str, bytes | None]
-"""New values of top-level fields, None for one to remove: what `edge.splice.set_fields` takes."""
+"""New values of top-level fields, None for one to remove: what `splice.set_fields` takes."""
 
 UNPARSED = "__unparsedToolInput"
 """Where Claude Code itself keeps the input of a call whose JSON was broken."""

@@ -51,7 +51,7 @@ _only_functions = msgspec.json.Decoder(list[_Function]).decode
 
 
 def repair(fields: Fields) -> tuple[Changes, Names | None]:
-    """Changes of top-level fields for `edge.splice.set_fields`, empty where nothing is wrong.
+    """Changes of top-level fields for `protocols.splice.set_fields`, empty where nothing is wrong.
 
     The names are those of tools that had to become functions, for the way back; None if none had.
 

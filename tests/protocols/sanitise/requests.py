@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from gateway.edge.splice import set_fields
 from gateway.protocols.fields import Fields, parse
 from gateway.protocols.sanitise.parts import Changes
+from gateway.protocols.splice import set_fields
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

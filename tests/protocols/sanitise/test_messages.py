@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.edge.splice import set_fields
 from gateway.errors import BadRequest
 from gateway.protocols.fields import parse
 from gateway.protocols.sanitise.messages import repair
+from gateway.protocols.splice import set_fields
 from tests.protocols.sanitise.requests import JSON, after, fields, shaped
 
 HI = [{"role": "user", "content": "hi"}]

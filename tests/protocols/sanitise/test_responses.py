@@ -13,11 +13,11 @@ from openai.types.responses.tool import Tool
 from openai.types.shared import Reasoning
 from pydantic import TypeAdapter
 
-from gateway.edge.splice import set_fields
 from gateway.errors import BadRequest
 from gateway.protocols.fields import Fields, parse
 from gateway.protocols.sanitise.parts import Changes
 from gateway.protocols.sanitise.responses import repair
+from gateway.protocols.splice import set_fields
 from tests.protocols.sanitise.requests import JSON, after, fields, shaped
 
 # vLLM checks requests with the official SDK's own types.

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gateway.edge.splice import set_fields
 from gateway.protocols.fields import parse
+from gateway.protocols.splice import set_fields
 
 NAMES = [
     "model",
