@@ -129,7 +129,8 @@ class Gateway:
 
     async def watch_health(self) -> None:
         """Probe the backends, and ask each engine for its facts once it is up; until cancelled."""
-        async with HttpProbe() as probe, Engines(self._upstream_model) as engines:
+        engines = Engines(self._upstream_model, self._backends_of)
+        async with HttpProbe() as probe, engines:
 
             async def check(backend: Backend) -> bool:
                 healthy = await probe(backend)
@@ -180,6 +181,9 @@ class Gateway:
     def _upstream_model(self, model: str) -> str:
         settings = self.context.settings.models.get(model)
         return (settings and settings.upstream_model) or model
+
+    def _backends_of(self, model: str) -> list[Backend]:
+        return [one for one in self.context.table.backends.values() if one.model == model]
 
     def _changed(self, backend: Backend) -> None:
         gate = self._gates.get(backend.model)

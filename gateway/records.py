@@ -139,7 +139,10 @@ class EngineFacts(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         version: as its `/version` has it.
         max_model_len: tokens of prompt and answer together.
+        apis: those of chat, completions, messages, responses and embeddings that it serves, or
+            may serve, since it did not say.
     """
 
     version: str = ""
     max_model_len: int | None = None
+    apis: frozenset[str] | None = None

@@ -56,6 +56,9 @@ class BackendView(BaseModel):
     engine: EngineSettings | None = Field(description="As the configuration declares it.")
     engine_version: str | None = Field(description="As the running engine says.")
     max_model_len: int | None = Field(description="As the running engine says.")
+    apis: list[str] | None = Field(
+        description="Those it serves: as configured, or as found; null while not known."
+    )
 
     @classmethod
     def of(cls, backend: Backend) -> BackendView:
@@ -74,6 +77,7 @@ class BackendView(BaseModel):
             engine=backend.settings.engine,
             engine_version=backend.facts.version if backend.facts else None,
             max_model_len=backend.facts.max_model_len if backend.facts else None,
+            apis=sorted(backend.apis) if backend.apis is not None else None,
         )
 
 

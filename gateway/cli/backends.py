@@ -50,11 +50,8 @@ def list_backends(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = 
         return
     found = [BackendView.model_validate(one) for one in answer]
     show_table(
-        ("BACKEND", "MODEL", "ARM", "STATE", "RUNNING", "URL"),
-        [
-            (b.name, b.model, b.arm, _state(b), f"{b.outstanding} of {b.max_concurrency}", b.url)
-            for b in found
-        ],
+        ("BACKEND", "MODEL", "ARM", "STATE", "RUNNING", "APIS", "URL"),
+        [(b.name, b.model, b.arm, _state(b), _running(b), _apis(b), b.url) for b in found],
     )
 
 
@@ -104,6 +101,14 @@ def _state(backend: BackendView) -> str:
     if backend.circuit != "closed":
         return f"circuit {backend.circuit.replace('_', ' ')} (requests fail)"
     return "up" if backend.checked else "up (not probed yet)"
+
+
+def _running(backend: BackendView) -> str:
+    return f"{backend.outstanding} of {backend.max_concurrency}"
+
+
+def _apis(backend: BackendView) -> str:
+    return "not known yet" if backend.apis is None else " ".join(backend.apis)
 
 
 def _warn(model: ModelView, name: str) -> None:

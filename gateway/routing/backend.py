@@ -45,10 +45,18 @@ class Backend:
     def max_concurrency(self) -> int:
         return self.settings.max_concurrency
 
+    @property
+    def apis(self) -> frozenset[str] | None:
+        """The APIs it serves, as its settings say or as it was found; None while not known."""
+        told = self.settings.apis
+        if told != "auto":
+            return frozenset(told)
+        return self.facts.apis if self.facts is not None else None
+
     def offers(self, api: str) -> bool:
-        """Whether it serves an API, as far as its settings say; `auto` leaves it to the try."""
-        apis = self.settings.apis
-        return apis == "auto" or api in apis or api == Api.OTHER
+        """Whether it serves an API; what is not known is left to the try."""
+        apis = self.apis
+        return apis is None or api in apis or api == Api.OTHER
 
     def usable(self) -> bool:
         """Whether it takes new requests, if it has a free place."""

@@ -1,11 +1,12 @@
-"""What the engines say of themselves: their version, and how long a prompt they take."""
+"""What the engines say of themselves: version, longest prompt, and which APIs they offer."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
@@ -13,11 +14,14 @@ import httpx
 import msgspec
 
 from gateway.records import EngineFacts
+from gateway.settings import BackendSettings
+from gateway.telemetry.offered import ROUTES, Listing, judged, listed
 
 log = logging.getLogger(__name__)
 
 # An engine with a thousand adapters lists them in half of this.
 LONGEST_ANSWER = 2**20
+LONGEST_LISTING = 2 * 2**20
 LONGEST_VERSION = 64
 
 T = TypeVar("T")
@@ -32,6 +36,10 @@ class Asked(Protocol):
     api_key: bytes | None
     facts: EngineFacts | None
     probe_failures: int
+    settings: BackendSettings
+
+    @property
+    def apis(self) -> frozenset[str] | None: ...
 
 
 class _Served(msgspec.Struct):
@@ -54,17 +62,20 @@ class Engines:
 
     Args:
         upstream_model: what engines call the model of this id.
-        timeout: seconds both answers may take together.
+        peers: all backends of the model of this id.
+        timeout: seconds that its model and version may take together, and its APIs.
         transport: for tests; the network by default.
     """
 
     def __init__(
         self,
         upstream_model: Callable[[str], str],
+        peers: Callable[[str], Iterable[Asked]],
         timeout: float = 5.0,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._upstream_model = upstream_model
+        self._peers = peers
         self._timeout = timeout
         self._client = httpx.AsyncClient(
             timeout=timeout,
@@ -75,6 +86,7 @@ class Engines:
             transport=transport,
         )
         self._open: dict[Asked, asyncio.Task[None]] = {}
+        self._told: dict[str, str] = {}
 
     def healthy(self, backend: Asked) -> None:
         """A health probe has succeeded; the failures before it still stand in `backend`."""
@@ -99,16 +111,57 @@ class Engines:
 
     async def _learn(self, backend: Asked) -> None:
         try:
-            async with asyncio.timeout(self._timeout):
-                models = await self._ask(backend, "/v1/models", _Models)
-                version = await self._ask(backend, "/version", _Version)
+            backend.facts = await self._facts(backend)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
             backend.facts = None  # so that the next probe that succeeds is the next occasion
-            return
+        else:
+            self._compare(backend.model)
         finally:
             del self._open[backend]
+
+    async def _facts(self, backend: Asked) -> EngineFacts:
+        async with asyncio.timeout(self._timeout):
+            models = await self._ask(backend, "/v1/models", _Models)
+            version = await self._ask(backend, "/version", _Version)
+        apis = await self._apis(backend) if backend.settings.apis == "auto" else None
         window = self._window(backend, models.data) if models else None
-        backend.facts = EngineFacts(version.version[:LONGEST_VERSION] if version else "", window)
+        return EngineFacts(version.version[:LONGEST_VERSION] if version else "", window, apis)
+
+    async def _apis(self, backend: Asked) -> frozenset[str] | None:
+        """The APIs it offers. That it tells nothing of them costs no other fact."""
+        with contextlib.suppress(httpx.HTTPError, TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                listing = await self._listing(backend)
+                if listing is not None and (apis := listed(listing)) is not None:
+                    return apis
+                return judged({api: await self._try(backend, ROUTES[api]) for api in ROUTES})
+        return None
+
+    async def _listing(self, backend: Asked) -> Listing | None:
+        try:
+            return await self._ask(backend, "/openapi.json", Listing, LONGEST_LISTING)
+        except httpx.HTTPStatusError:
+            return None
+
+    async def _try(self, backend: Asked, path: str) -> int:
+        """The status of an answer to an empty request, which no route can take for a real one."""
+        url = backend.url + path
+        headers = self._headers(backend)
+        async with self._client.stream("POST", url, headers=headers, json={}) as reply:
+            return reply.status_code
+
+    def _compare(self, model: str) -> None:
+        """Say once that the backends of a model do not offer the same APIs."""
+        known = {one.name: one.apis for one in self._peers(model) if one.apis is not None}
+        told = "; ".join(f"{name}: {', '.join(sorted(apis))}" for name, apis in known.items())
+        if len(set(known.values())) > 1 and self._told.get(model) != told:
+            log.warning(
+                "the backends of model %s do not offer the same APIs (%s): "
+                "requests for an API that one lacks go to the others, or are translated for it",
+                model,
+                told,
+            )
+        self._told[model] = told
 
     def _window(self, backend: Asked, served: list[_Served]) -> int | None:
         model = self._upstream_model(backend.model)
@@ -125,24 +178,28 @@ class Engines:
         window = found.max_model_len
         return window if window is not None and window > 0 else None
 
-    async def _ask(self, backend: Asked, path: str, kind: type[T]) -> T | None:
+    async def _ask(
+        self, backend: Asked, path: str, kind: type[T], longest: int = LONGEST_ANSWER
+    ) -> T | None:
         """The answer, or None where it is none of this kind.
 
         Raises:
             httpx.HTTPError: there was no answer, or the server failed.
         """
-        headers = {}
-        if backend.api_key is not None:
-            headers["authorization"] = f"Bearer {backend.api_key.decode()}"
         body = bytearray()
+        headers = self._headers(backend)
         async with self._client.stream("GET", backend.url + path, headers=headers) as reply:
             if reply.is_server_error:
                 reply.raise_for_status()
             async for piece in reply.aiter_bytes():
                 body += piece
-                if len(body) > LONGEST_ANSWER:
+                if len(body) > longest:
                     return None
         try:
             return msgspec.json.decode(body, type=kind)
         except msgspec.DecodeError:
             return None
+
+    def _headers(self, backend: Asked) -> dict[str, str]:
+        key = backend.api_key
+        return {} if key is None else {"authorization": f"Bearer {key.decode()}"}

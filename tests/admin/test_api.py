@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from gateway.errors import ConfigError
-from gateway.records import NoToken, Outcome, Timeline
+from gateway.records import EngineFacts, NoToken, Outcome, Timeline
 from tests.admin.fake import CLIENT_KEY, FakeControl, record, settings
 
 WEIGHTS = "models/llama/weights"
@@ -146,9 +146,12 @@ async def test_backends_with_health_and_engine_facts(
 ) -> None:
     backend = control.table.backends["vllm-a"]
     backend.up, backend.outstanding = False, 3
+    backend.facts = EngineFacts("0.32.0", 8192, frozenset({"responses", "chat"}))
     first, second, _ = (await client.get("backends")).json()
     assert first["engine"]["max_num_batched_tokens"] == 512 and second["engine"] is None
     assert (first["up"], first["usable"], first["outstanding"]) == (False, False, 3)
+    assert (first["engine_version"], first["max_model_len"]) == ("0.32.0", 8192)
+    assert (first["apis"], second["apis"]) == (["chat", "responses"], None)
     assert (second["model"], second["arm"], second["circuit"]) == ("llama", "chunk-64", "closed")
 
 

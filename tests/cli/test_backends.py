@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.records import EngineFacts
 from tests.admin.fake import FakeControl
 
 Run = Callable[..., Any]
@@ -15,6 +16,7 @@ Run = Callable[..., Any]
 def test_list(run: Run, url: str, control: FakeControl, arguments: tuple[str, ...]) -> None:
     backends = control.table.backends
     backends["vllm-a"].checked, backends["vllm-a"].outstanding = True, 4
+    backends["vllm-a"].facts = EngineFacts(apis=frozenset({"messages", "chat"}))
     backends["vllm-b"].up = False
     backends["vllm-c"].enabled = False
     result = run(*arguments)
@@ -22,6 +24,7 @@ def test_list(run: Run, url: str, control: FakeControl, arguments: tuple[str, ..
     lines = {line.split()[0]: line for line in result.out.splitlines()}
     assert "  up  " in lines["vllm-a"] and "4 of 256" in lines["vllm-a"]
     assert "chunk-512" in lines["vllm-a"] and "http://10.0.0.1:8001" in lines["vllm-a"]
+    assert "  chat messages  " in lines["vllm-a"] and "  not known yet  " in lines["vllm-b"]
     assert "down" in lines["vllm-b"]
     assert "taken out" in lines["vllm-c"]
 

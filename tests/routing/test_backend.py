@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.records import EngineFacts
 from gateway.routing.backend import Backend
 from gateway.routing.circuit import Circuit
 from gateway.settings import BackendSettings
@@ -73,3 +74,24 @@ def test_a_full_backend_does_not_spend_its_trial(backend: Backend, clock: Clock)
     assert not backend.claim()
     backend.release()
     assert backend.claim()
+
+
+@pytest.mark.parametrize(
+    ("configured", "found", "api", "offered"),
+    [
+        ("auto", None, "messages", True),
+        ("auto", {"chat"}, "chat", True),
+        ("auto", {"chat"}, "messages", False),
+        ("auto", {"chat"}, "other", True),
+        (["chat"], None, "messages", False),
+        (["chat", "messages"], {"chat"}, "messages", True),
+    ],
+)
+def test_what_it_offers_is_what_settings_say_else_what_was_found_else_a_try(
+    clock: Clock, configured: object, found: set[str] | None, api: str, offered: bool
+) -> None:
+    settings = BackendSettings.model_validate({"url": "http://one:8000", "apis": configured})
+    backend = Backend("one", settings.url, None, "arm", "model", settings, Circuit(clock))
+    assert backend.offers(api) is (offered or configured == "auto"), "before it was asked"
+    backend.facts = EngineFacts(apis=frozenset(found) if found is not None else None)
+    assert backend.offers(api) is offered

@@ -6,7 +6,8 @@ It stands in for engines that misbehave in ways the simulator does not.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -32,10 +33,16 @@ def reply(
 
 
 CLOSE = "content-type: application/json\r\nconnection: close\r\n"
+ROUTES = (
+    *("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"),
+    "/v1/embeddings",
+)
+LISTING = json.dumps({"openapi": "3.1.0", "paths": {route: {"post": {}} for route in ROUTES}})
 FACTS = {
     "/health": reply(b"", headers=CLOSE),
     "/version": reply(b'{"version":"0.32.0"}', headers=CLOSE),
     "/v1/models": reply(b'{"data":[{"id":"m","max_model_len":8192}]}', headers=CLOSE),
+    "/openapi.json": reply(LISTING.encode(), headers=CLOSE),
 }
 """What the gateway asks of a backend on its own account; scripts never see these requests."""
 
@@ -48,9 +55,11 @@ class ScriptedBackend:
         requests: in order of arrival.
         connections: how many carried requests.
         gone: set when the other side closed a connection.
+        facts: the answers to what the gateway asks on its own account.
     """
 
     script: Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
+    facts: Mapping[str, bytes] = field(default_factory=lambda: FACTS)
     port: int = 0
     requests: list[Received] = field(default_factory=list)
     connections: int = 0
@@ -65,8 +74,8 @@ class ScriptedBackend:
         try:
             while not writer.is_closing():
                 request = await _read(reader, number)
-                if request.target in FACTS:
-                    writer.write(FACTS[request.target])
+                if request.target in self.facts:
+                    writer.write(self.facts[request.target])
                     return
                 self.connections = max(self.connections, number)
                 self.requests.append(request)
@@ -126,9 +135,10 @@ async def _read(reader: asyncio.StreamReader, number: int) -> Received:
 @asynccontextmanager
 async def scripted(
     script: Callable[[Received, asyncio.StreamWriter], Awaitable[None]],
+    facts: Mapping[str, bytes] = FACTS,
 ) -> AsyncIterator[ScriptedBackend]:
     """A scripted backend on a free port of the loopback address."""
-    backend = ScriptedBackend(script)
+    backend = ScriptedBackend(script, facts)
     tasks: set[asyncio.Task[None]] = set()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 import pytest
 
 from gateway.records import EngineFacts
+from gateway.settings import BackendSettings
 from gateway.telemetry.engine import LONGEST_ANSWER, Engines
 
 MODELS: dict[str, Any] = {
     "data": [{"id": "adapter", "max_model_len": 1}, {"id": "up/m", "max_model_len": 8192}]
 }
 VERSION = {"version": "0.32.0"}
+
+LISTING: dict[str, Any] = {
+    "paths": {"/v1/chat/completions": {"post": {}}, "/v1/completions": {}, "/health": {}}
+}
+LISTED = frozenset({"chat", "completions"})
 
 Answer = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
@@ -30,6 +36,11 @@ class FakeBackend:
     api_key: bytes | None = b"s3cret"
     facts: EngineFacts | None = None
     probe_failures: int = 0
+    settings: BackendSettings = field(default_factory=lambda: BackendSettings(url="http://h:1/p"))
+
+    @property
+    def apis(self) -> frozenset[str] | None:
+        return self.facts.apis if self.facts is not None else None
 
 
 class Bench:
@@ -44,7 +55,10 @@ class Bench:
             return await answer(request)
 
         self.engines = Engines(
-            lambda model: f"up/{model}", timeout, transport=httpx.MockTransport(note)
+            lambda model: f"up/{model}",
+            lambda model: [self.backend],
+            timeout,
+            transport=httpx.MockTransport(note),
         )
 
     async def probe(self) -> EngineFacts | None:
@@ -54,12 +68,10 @@ class Bench:
         return self.backend.facts
 
 
-def telling(models: Any = MODELS, version: Any = VERSION, status: int = 200) -> Answer:
+def telling(models: Any = MODELS, version: Any = VERSION) -> Answer:
     async def answer(request: httpx.Request) -> httpx.Response:
-        told = models if request.url.path.endswith("/v1/models") else version
-        if isinstance(told, bytes):
-            return httpx.Response(status, content=told)
-        return httpx.Response(status, json=told)
+        told = {"/p/v1/models": models, "/p/version": version}.get(request.url.path, LISTING)
+        return httpx.Response(200, **{"content" if isinstance(told, bytes) else "json": told})
 
     return answer
 
@@ -67,10 +79,11 @@ def telling(models: Any = MODELS, version: Any = VERSION, status: int = 200) -> 
 async def test_the_model_it_serves_and_its_version_are_learnt() -> None:
     bench = Bench(telling())
     async with bench.engines:
-        assert await bench.probe() == EngineFacts("0.32.0", 8192)
+        assert await bench.probe() == EngineFacts("0.32.0", 8192, LISTED)
     assert [str(one.url) for one in bench.seen] == [
         "http://h:1/p/v1/models",
         "http://h:1/p/version",
+        "http://h:1/p/openapi.json",
     ]
     assert {one.headers["authorization"] for one in bench.seen} == {"Bearer s3cret"}
 
@@ -80,22 +93,30 @@ async def test_it_is_asked_once_and_again_after_it_was_down() -> None:
     async with bench.engines:
         for _ in range(3):
             await bench.probe()
-        assert len(bench.seen) == 2
+        assert len(bench.seen) == 3
         bench.backend.probe_failures = 1
         await bench.probe()
-        assert len(bench.seen) == 4
+        assert len(bench.seen) == 6
 
 
 @pytest.mark.parametrize(
     ("models", "version", "expected"),
     [
-        ({"data": [{"id": "up/m"}]}, VERSION, EngineFacts("0.32.0", None)),
-        ({"data": [{"id": "up/m", "max_model_len": 0}]}, VERSION, EngineFacts("0.32.0", None)),
-        ({"data": [{"id": "up/m", "max_model_len": "x"}]}, VERSION, EngineFacts("0.32.0", None)),
-        (MODELS, {"detail": "Not Found"}, EngineFacts("", 8192)),
-        (MODELS, {"version": "9" * 500}, EngineFacts("9" * 64, 8192)),
-        (b"<html>", b"\xff", EngineFacts("", None)),
-        (b"[" * (LONGEST_ANSWER + 1), VERSION, EngineFacts("0.32.0", None)),
+        ({"data": [{"id": "up/m"}]}, VERSION, EngineFacts("0.32.0", None, LISTED)),
+        (
+            {"data": [{"id": "up/m", "max_model_len": 0}]},
+            VERSION,
+            EngineFacts("0.32.0", None, LISTED),
+        ),
+        (
+            {"data": [{"id": "up/m", "max_model_len": "x"}]},
+            VERSION,
+            EngineFacts("0.32.0", None, LISTED),
+        ),
+        (MODELS, {"detail": "Not Found"}, EngineFacts("", 8192, LISTED)),
+        (MODELS, {"version": "9" * 500}, EngineFacts("9" * 64, 8192, LISTED)),
+        (b"<html>", b"\xff", EngineFacts("", None, LISTED)),
+        (b"[" * (LONGEST_ANSWER + 1), VERSION, EngineFacts("0.32.0", None, LISTED)),
     ],
 )
 async def test_what_it_does_not_tell_stays_unknown(
@@ -105,19 +126,25 @@ async def test_what_it_does_not_tell_stays_unknown(
     async with bench.engines:
         assert await bench.probe() == expected
         await bench.probe()
-        assert len(bench.seen) == 2, "there is nothing more to learn"
+        assert len(bench.seen) == 3, "there is nothing more to learn"
 
 
 async def test_a_server_without_these_routes_is_asked_only_once() -> None:
-    bench = Bench(telling({"detail": "x"}, {"detail": "x"}, status=404))
+    async def nothing(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(404, json={"detail": "x"})
+
+    bench = Bench(nothing)
     async with bench.engines:
-        assert await bench.probe() == EngineFacts("", None)
+        assert await bench.probe() == EngineFacts("", None, None)
+        asked = len(bench.seen)
+        await bench.probe()
+    assert len(bench.seen) == asked
 
 
 async def test_a_model_the_engine_does_not_serve_is_told(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(telling({"data": [{"id": "other", "max_model_len": 5}]}))
     async with bench.engines:
-        assert await bench.probe() == EngineFacts("0.32.0", None)
+        assert await bench.probe() == EngineFacts("0.32.0", None, LISTED)
     (record,) = [one for one in caplog.records if one.levelno == logging.WARNING]
     assert record.message == (
         "backend x serves no model up/m but other: see upstream_model of model m"
@@ -143,7 +170,7 @@ async def test_an_engine_that_fails_is_asked_at_the_next_probe() -> None:
     async with bench.engines:
         assert await bench.probe() is None
         assert await bench.probe() is None
-        assert await bench.probe() == EngineFacts("0.32.0", 8192)
+        assert await bench.probe() == EngineFacts("0.32.0", 8192, LISTED)
 
 
 async def test_a_slow_engine_is_given_up_and_not_asked_twice_at_a_time() -> None:
