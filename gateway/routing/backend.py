@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from gateway.records import Api, EngineFacts
 from gateway.routing.circuit import Circuit
 from gateway.settings import BackendSettings
+
+_EVERY_API = frozenset(api.value for api in Api if api is not Api.OTHER)
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +61,13 @@ class Backend:
         """Whether it serves an API; what is not known is left to the try."""
         apis = self.apis
         return apis is None or api in apis or api == Api.OTHER
+
+    def lacks(self, api: Api) -> None:
+        """A request has found an API missing, until the backend is asked for its facts anew."""
+        facts = self.facts
+        if self.settings.apis == "auto" and facts is not None:
+            left = (facts.apis or _EVERY_API) - {api}
+            self.facts = msgspec.structs.replace(facts, apis=left)
 
     def usable(self) -> bool:
         """Whether it takes new requests, if it has a free place."""

@@ -20,7 +20,7 @@ import pytest
 
 from gateway.app import Gateway
 from gateway.keys.limits import Limiter
-from gateway.records import Record
+from gateway.records import EngineFacts, Record
 from gateway.routing.backend import Backend
 from gateway.routing.circuit import Circuit
 from gateway.settings import Settings
@@ -32,6 +32,9 @@ every_api = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.api
 own = pytest.mark.parametrize("shared", ["protocol"], indirect=True)
 """For what only the gateway's own protocol class does, or what takes its time in every API."""
 both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+
+FACTS = EngineFacts("0.32.0", 8192)
+"""What the gateway has learnt of each backend, but for its APIs."""
 
 Script = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
 
@@ -89,7 +92,7 @@ class Site:
         self.gateway.reload(Settings.model_validate(settings))
         for backend in self.gateway.context.table.backends.values():
             backend.circuit = Circuit(self.gateway.context.clock)
-            backend.lacking.clear()
+            backend.facts = FACTS
 
     def arms(self, *arms: list[str], **model: Any) -> dict[str, Any]:
         """Models for `configure`: `m` with the arms `a0`, `a1`, … of these backends.
