@@ -66,6 +66,7 @@ class _Turn(msgspec.Struct, gc=False):
 
 
 _output = msgspec.json.Decoder(str | list[Part]).decode
+_foreign_output = msgspec.json.Decoder(str | list[Part] | Part).decode
 
 
 class Conversation:
@@ -257,7 +258,8 @@ def _foreign(output: msgspec.Raw | None) -> Read:
     if output is None:
         return Read([], [])
     try:
-        return read(_output(output), "output")
+        found = _foreign_output(output)
+        return read([found] if isinstance(found, Part) else found, "output")
     except (msgspec.DecodeError, RecursionError, BadRequest):
         return Read([bytes(output).decode()], [])
 

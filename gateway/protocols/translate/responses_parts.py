@@ -98,7 +98,7 @@ def _text(part: Part, path: str) -> str | None:
 
 
 def _media(part: Part, path: str) -> dict[str, Any]:
-    if part.type in ("input_image", "image_url"):
+    if part.type in ("input_image", "computer_screenshot"):
         if not part.image_url:
             raise fault(
                 f"{path}.image_url",

@@ -78,7 +78,7 @@ class _Request(_Engine, gc=False):
     text: _Text | None = None
     reasoning: _Reasoning | None = None
     stream: bool | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: dict[str, msgspec.Raw] | None = None
     previous_response_id: str | None = None
     conversation: Any = None
     background: bool | None = None
@@ -110,9 +110,13 @@ def read(body: bytes) -> Asked:
         BadRequest: it is none, or asks for what a chat server cannot give; `param` says where.
     """
     try:
-        request = _decode(body)
+        return _asked(_decode(body))
     except (msgspec.DecodeError, RecursionError) as error:
+        # What could just be read may be too deep to be written, one level further down.
         raise of_decoding(error) from None
+
+
+def _asked(request: _Request) -> Asked:
     _refuse(request)
     functions, names = flatten(request.tools or ())
     functions, choice = choose(request.tool_choice, functions, names)
@@ -194,14 +198,14 @@ def _effort(reasoning: _Reasoning | None) -> str | None:
 
 def _echo(request: _Request) -> dict[str, Any]:
     """Not the tools and instructions: they would delay the first event by tens of kilobytes."""
-    choice = request.tool_choice
+    choice = "auto" if request.tool_choice is None else request.tool_choice
     return {
         "instructions": None,
         "max_output_tokens": request.max_output_tokens,
         "metadata": request.metadata or {},
         "parallel_tool_calls": request.parallel_tool_calls is not False,
         "temperature": given(request.temperature),
-        "tool_choice": "auto" if choice is None else choice,
+        "tool_choice": msgspec.Raw(msgspec.json.encode(choice)),
         "tools": [],
         "top_p": given(request.top_p),
     }
