@@ -96,7 +96,8 @@ class Grammar:
         self._open[index] = _Item(item)
 
     def _lifecycle(self, kind: str, response: Payload) -> None:
-        Response.model_validate(response)
+        # Codex knows more error codes than the SDK, which does not look at them.
+        Response.model_validate({**response, "error": None})
         head = response["id"], response["model"]
         if self._number == 1:
             assert kind == "response.created", kind

@@ -80,14 +80,25 @@ class _Call:
 class ResponsesStream:
     """One chat stream on its way to a client of the Responses API: a `StreamTranslation`."""
 
-    __slots__ = ("_answer", "_calls", "_finish", "_latest", "_number", "_output", "_text", "_usage")
+    __slots__ = (
+        "_answer",
+        "_at",
+        "_calls",
+        "_finish",
+        "_latest",
+        "_number",
+        "_output",
+        "_text",
+        "_usage",
+    )
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._number = 0
         self._output: list[Item] = []
         self._text: _Text | None = None
-        self._calls: dict[int, _Call] = {}
+        self._calls: list[_Call] = []
+        self._at: dict[int, _Call] = {}
         self._latest = 0
         self._finish: str | None = None
         self._usage: dict[str, Any] | None = None
@@ -203,12 +214,13 @@ class ResponsesStream:
         Some servers number no calls or all alike: another id with a name begins another call.
         """
         index = self._latest if piece.index is None else piece.index
-        call = self._calls.get(index)
+        call = self._at.get(index)
         if call is not None and call.name and name and piece.id not in (None, call.given):
-            index, call = max(self._calls) + 1, None
+            call = None
         self._latest = index
         if call is None:
-            call = self._calls[index] = _Call(piece.id)
+            call = self._at[index] = _Call(piece.id)
+            self._calls.append(call)
         call.given = call.given or piece.id
         return call
 
@@ -240,19 +252,18 @@ class ResponsesStream:
         arguments = "".join(call.arguments)
         item = self._answer.call(call.index, call.call_id, call.name, arguments, status)
         field = "arguments" if call.reader is None else "input"
-        done: dict[str, Any] = {"item_id": call.id, "output_index": call.index}
-        if field == "arguments":
-            done["name"] = item["name"]
-        out.append(self._event(f"{call.event}.done", **done, **{field: item[field]}))
+        place = {"item_id": call.id, "output_index": call.index}
+        out.append(self._event(f"{call.event}.done", **place, **{field: item[field]}))
         self._end_item(call.index, item, out)
 
     def _end_items(self, out: list[bytes]) -> None:
         """Close what is open: the answer has stopped."""
         status = status_of(self._finish)
         self._end_text(out, status)
-        for call in self._calls.values():
+        for call in self._calls:
             self._end_call(call, out, status)
         self._calls.clear()
+        self._at.clear()
         self._latest = 0
 
     def _begin_item(self, item: Item, out: list[bytes]) -> None:
