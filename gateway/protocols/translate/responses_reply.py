@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.protocols.translate.chat_frames import Chat, Delta, reply
+from gateway.protocols.translate.chat_frames import Chat, Delta, ToolCall, reply
 from gateway.protocols.translate.responses_request import Asked
 
 _GAVE_UP = frozenset({"abort", "error"})
@@ -150,17 +150,35 @@ def whole(answer: Answer, body: bytes) -> bytes:
 
 
 def _output(answer: Answer, message: Delta, status: str) -> list[Item]:
+    """The items; `status` is that of the last one, all others have been completed."""
+    said = [
+        (kind, text)
+        for kind, text in (
+            (REASONING, message.thought),
+            (TEXT, message.content),
+            (REFUSAL, message.refusal),
+        )
+        if text
+    ]
+    calls = message.tool_calls or []
+    if not said and not calls:
+        said = [(TEXT, "")]
+    last = len(said) + len(calls) - 1
     output: list[Item] = []
-    texts = ((REASONING, message.thought), (TEXT, message.content), (REFUSAL, message.refusal))
-    for kind, text in texts:
-        if text:
-            output.append(_text(answer, kind, len(output), text, status))
-    for call in message.tool_calls or ():
-        function, index = call.function, len(output)
-        name, arguments = (function.name or "", function.text) if function else ("", "")
-        call_id = answer.call_id(call.id, output)
-        output.append(answer.call(index, call_id, name, arguments or "{}", status))
-    return output or [_text(answer, TEXT, 0, "", status)]
+    for kind, text in said:
+        state = status if len(output) == last else "completed"
+        output.append(_text(answer, kind, len(output), text, state))
+    for call in calls:
+        state = status if len(output) == last else "completed"
+        output.append(_call(answer, call, output, state))
+    return output
+
+
+def _call(answer: Answer, call: ToolCall, output: list[Item], status: str) -> Item:
+    function = call.function
+    name, arguments = (function.name or "", function.text) if function else ("", "")
+    call_id = answer.call_id(call.id, output)
+    return answer.call(len(output), call_id, name, arguments or "{}", status)
 
 
 def _text(answer: Answer, kind: TextKind, index: int, text: str, status: str) -> Item:

@@ -242,8 +242,6 @@ class ResponsesStream:
             out.append(self._delta(call.before, said))
 
     def _end_call(self, call: _Call, out: list[bytes], status: str) -> None:
-        if not call.before:
-            self._begin_call(call, "", out)
         if call.reader is not None and (rest := call.reader.close()):
             out.append(self._delta(call.before, rest))
         elif call.reader is None and not call.arguments:
@@ -257,11 +255,16 @@ class ResponsesStream:
         self._end_item(call.index, item, out)
 
     def _end_items(self, out: list[bytes]) -> None:
-        """Close what is open: the answer has stopped."""
-        status = status_of(self._finish)
-        self._end_text(out, status)
+        """Close what is open: the answer has stopped, and where it was cut, its last item was."""
         for call in self._calls:
-            self._end_call(call, out, status)
+            if not call.before:
+                self._begin_call(call, "", out)
+        last = len(self._output) - 1
+        status = status_of(self._finish)
+        if self._text is not None:
+            self._end_text(out, status if self._text.index == last else "completed")
+        for call in self._calls:
+            self._end_call(call, out, status if call.index == last else "completed")
         self._calls.clear()
         self._at.clear()
         self._latest = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,17 +10,10 @@ from hypothesis import strategies as st
 
 from gateway.errors import BackendFailed, BadRequest, GatewayError, NoBackend
 from gateway.protocols.sse import Event, Reader
-from gateway.protocols.translate import StreamTranslation, Translation
-from gateway.protocols.translate.responses import translate
 from tests.protocols.translate.chat_streams import cut, deltas, frame, played, stream, tool
-from tests.support.grammar_responses import Grammar, Payload, check, payloads
+from tests.protocols.translate.responses_support import asked, events, feed, kinds, output
+from tests.support.grammar_responses import Grammar, check, payloads
 
-SPAWN = {"type": "function", "name": "spawn"}
-TOOLS = [
-    {"type": "function", "name": "shell"},
-    {"type": "namespace", "name": "agents", "tools": [SPAWN]},
-    {"type": "custom", "name": "patch"},
-]
 USAGE = {
     "input_tokens": 20,
     "input_tokens_details": {"cached_tokens": 16, "cache_write_tokens": 0},
@@ -29,32 +21,6 @@ USAGE = {
     "output_tokens_details": {"reasoning_tokens": 4},
     "total_tokens": 29,
 }
-
-
-def asked(**more: Any) -> Translation:
-    request = {"model": "m", "input": "hi", "tools": TOOLS, "stream": True, **more}
-    return translate(json.dumps(request).encode(), model="alias", request_id="r1", created=7)
-
-
-def events(*said: dict[str, Any], **more: Any) -> list[Payload]:
-    """The events for a stream, which is checked against the grammar."""
-    out = played(asked().stream(), [stream(*said, **more)])
-    check(out)
-    return payloads(out)
-
-
-def kinds(found: list[Payload]) -> list[str]:
-    return [one["type"].removeprefix("response.") for one in found]
-
-
-def output(*said: dict[str, Any], **more: Any) -> list[Payload]:
-    found: list[Payload] = events(*said, **more)[-1]["response"]["output"]
-    return found
-
-
-def feed(translation: StreamTranslation, data: bytes) -> list[Payload]:
-    (event,) = Reader().feed(data)
-    return payloads(translation.feed(event))
 
 
 # What is said
@@ -135,117 +101,6 @@ def test_an_answer_of_nothing_is_an_empty_message() -> None:
     assert item["content"][0]["text"] == ""
 
 
-# What is called
-
-
-def test_a_call_streams_its_arguments() -> None:
-    found = events(tool(0, "", "shell", "c1"), tool(0, '{"a"'), tool(0, ":1}"), finish="tool_calls")
-    assert kinds(found)[2:-1] == [
-        "output_item.added",
-        "function_call_arguments.delta",
-        "function_call_arguments.delta",
-        "function_call_arguments.done",
-        "output_item.done",
-    ]
-    assert [one["delta"] for one in found if "delta" in one] == ['{"a"', ":1}"]
-    assert found[-1]["response"]["output"] == [
-        {
-            "id": "fc_r1_0",
-            "type": "function_call",
-            "call_id": "c1",
-            "name": "shell",
-            "arguments": '{"a":1}',
-            "status": "completed",
-        }
-    ]
-
-
-def test_a_namespaced_call_comes_back_under_both_names_from_its_first_event() -> None:
-    found = events(tool(0, "{}", "agents__spawn", "c1"))
-    for item in (found[2]["item"], found[-1]["response"]["output"][0]):
-        assert (item["name"], item["namespace"]) == ("spawn", "agents")
-
-
-def test_a_custom_call_streams_its_input_unescaped() -> None:
-    found = events(tool(0, '{"inp', "patch", "c1"), tool(0, 'ut": "a\\'), tool(0, 'nb"}'))
-    assert kinds(found)[2:-1] == [
-        "output_item.added",
-        "custom_tool_call_input.delta",
-        "custom_tool_call_input.delta",
-        "custom_tool_call_input.done",
-        "output_item.done",
-    ]
-    assert [one["delta"] for one in found if "delta" in one] == ["a", "\nb"]
-    assert found[-1]["response"]["output"] == [
-        {
-            "id": "ctc_r1_0",
-            "type": "custom_tool_call",
-            "call_id": "c1",
-            "name": "patch",
-            "input": "a\nb",
-            "status": "completed",
-        }
-    ]
-
-
-def test_custom_input_of_another_form_comes_with_its_end() -> None:
-    found = events(tool(0, "*** Begin", "patch", "c1"), tool(0, " Patch"))
-    assert [one["delta"] for one in found if "delta" in one] == ["*** Begin Patch"]
-    assert found[-1]["response"]["output"][0]["input"] == "*** Begin Patch"
-
-
-def test_calls_side_by_side_keep_their_pieces_apart() -> None:
-    said = [
-        tool(0, '{"a":', "shell", "c1"),
-        tool(1, '{"b":', "shell", "c2"),
-        tool(0, "1}"),
-        tool(1, "2}"),
-    ]
-    assert [(item["call_id"], item["arguments"]) for item in output(*said)] == [
-        ("c1", '{"a":1}'),
-        ("c2", '{"b":2}'),
-    ]
-
-
-@pytest.mark.parametrize("index", [None, 0])
-def test_calls_that_are_not_numbered_are_told_apart_by_their_ids(index: int | None) -> None:
-    said = [
-        tool(index, '{"a":', "shell", "c1"),
-        tool(index, "1}"),
-        tool(index, '{"b":', "shell", "c2"),
-        tool(index, "2}"),
-    ]
-    assert [item["arguments"] for item in output(*said)] == ['{"a":1}', '{"b":2}']
-
-
-def test_calls_without_ids_or_with_the_same_one_get_their_own() -> None:
-    said = [tool(n, "{}", "shell", id) for n, id in enumerate([None, "c", "c"])]
-    assert [item["call_id"] for item in output(*said)] == ["call_r1_0", "c", "call_r1_2"]
-
-
-def test_a_repeated_name_and_id_is_the_same_call() -> None:
-    said = [tool(0, piece, "shell", "c1") for piece in ('{"a"', ":1", "}")]
-    assert [item["arguments"] for item in output(*said)] == ['{"a":1}']
-
-
-def test_a_call_is_announced_with_its_name_however_late_that_comes() -> None:
-    items = output(tool(0, '{"a"', None, "c1"), tool(0, ":", "shell"), tool(0, "1}"))
-    assert [(item["name"], item["arguments"]) for item in items] == [("shell", '{"a":1}')]
-
-
-def test_arguments_may_come_as_an_object_or_not_at_all() -> None:
-    items = output(tool(0, {"a": 1}, "shell", "c1"), tool(1, None, "shell", "c2"))
-    assert [item["arguments"] for item in items] == ['{"a":1}', "{}"]
-
-
-def test_text_while_a_call_is_open_is_an_item_of_its_own() -> None:
-    items = output(
-        {"content": "a"}, tool(0, '{"a":', "shell", "c1"), {"content": "b"}, tool(0, "1}")
-    )
-    assert [item["type"] for item in items] == ["message", "function_call", "message"]
-    assert items[1]["arguments"] == '{"a":1}'
-
-
 # When it leaves
 
 
@@ -289,11 +144,11 @@ def test_comments_other_choices_and_the_end_mark_say_nothing() -> None:
     ("finish", "reason"),
     [("length", "max_output_tokens"), ("content_filter", "content_filter")],
 )
-def test_a_cut_answer_is_incomplete_and_so_are_its_items(finish: str, reason: str) -> None:
-    response = events({"content": "a"}, finish=finish)[-1]["response"]
+def test_a_cut_answer_is_incomplete_and_so_is_its_last_item(finish: str, reason: str) -> None:
+    response = events({"content": "a"}, tool(0, "{", "shell", "c1"), finish=finish)[-1]["response"]
     assert response["status"] == "incomplete"
     assert response["incomplete_details"] == {"reason": reason}
-    assert response["output"][0]["status"] == "incomplete"
+    assert [item["status"] for item in response["output"]] == ["completed", "incomplete"]
 
 
 def test_cut_arguments_are_told_as_they_are() -> None:
