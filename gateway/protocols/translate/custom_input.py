@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -14,7 +15,8 @@ _LONGEST_OPENING = 4 * 9 + len('{"input":"')
 # Text up to the closing quote or an escape that is not complete. An escape that JSON does not
 # know stands for itself.
 _TEXT = re.compile(r'(?:[^"\\]++|\\(?:[^u]|u(?:[0-9a-fA-F]{4}|(?=.{4}))))*+', re.DOTALL)
-_HALF_PAIR = re.compile(r"(?:^|[^\\])(?:\\\\)*(\\u[dD][89abAB][0-9a-fA-F]{2})$", re.DOTALL)
+_HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_HALF = len(r"\ud83d")
 _ESCAPE = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
@@ -60,13 +62,16 @@ class InputReader:
         return _of_other("".join(self._held))
 
     def _text(self, held: str) -> str:
+        if "\\" not in held and '"' not in held:
+            self._held.clear()
+            return held
         match = _TEXT.match(held)
         assert match is not None
         end = match.end()
         if held.startswith('"', end):
             self._closed = True
-        elif (half := _HALF_PAIR.search(held[:end])) is not None:
-            end = half.start(1)  # the other half may be on its way
+        elif _ends_in_half_pair(held, end):
+            end -= _HALF  # the other half may be on its way
         self._held = [held[end:]] if end < len(held) else []
         return _unescaped(held[:end])
 
@@ -77,12 +82,26 @@ def custom_input(arguments: str) -> str:
     return reader.feed(arguments) + reader.close()
 
 
+def _ends_in_half_pair(text: str, end: int) -> bool:
+    """Whether the text up to `end` ends in the escape of a high surrogate."""
+    start = end - _HALF
+    if start < 0 or _HALF_PAIR.match(text, start, end) is None:
+        return False
+    before = text[:start]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 0  # else its backslash is escaped
+
+
 def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
-    text = _ESCAPE.sub(_character, text)
+    try:
+        plain: str = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        plain = _ESCAPE.sub(_character, text)
+    if "\\u" not in text:
+        return plain
     # Escaped surrogates come as pairs; one alone is no character.
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _character(escape: re.Match[str]) -> str:
