@@ -16,18 +16,25 @@ def fault(path: str, what: str) -> BadRequest:
     return BadRequest(f"{path} {what}.", param=path)
 
 
-def of_decoding(error: Exception, within: str = "") -> BadRequest:
-    """What msgspec found, as a fault of the request.
+def within(prefix: str, error: BadRequest) -> BadRequest:
+    """A fault told by its path within something, as one of the whole request.
 
     Args:
-        within: the path of what was decoded; empty for the request itself.
+        prefix: the path of what it was found in.
     """
+    path = error.param or ""
+    joint = "." if path and not path.startswith("[") else ""
+    return BadRequest(f"{prefix}{joint}{error.message}", param=f"{prefix}{joint}{path}")
+
+
+def of_decoding(error: Exception) -> BadRequest:
+    """What msgspec found, as a fault of the request."""
     if not isinstance(error, msgspec.ValidationError):
         reason = "nested too deeply" if isinstance(error, RecursionError) else "no JSON"
-        return BadRequest(f"{within or 'The request body'} is {reason}.", param=within or None)
+        return BadRequest(f"The request body is {reason}.")
     found = _PLACE.match(str(error))
     assert found is not None
-    path = f"{within}{found[2] or ''}".removeprefix(".")
+    path = (found[2] or "").removeprefix(".")
     said = found[1].replace("Object", "object").rstrip(".")
     said = said[:1].lower() + said[1:]
     return BadRequest(f"{path or 'The request body'}: {said}.", param=path or None)

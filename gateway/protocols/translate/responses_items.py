@@ -11,15 +11,13 @@ from typing import Any
 
 import msgspec
 
-from gateway.errors import BadRequest
 from gateway.protocols.fields import parse
 from gateway.protocols.translate import responses_notes as notes
-from gateway.protocols.translate.bad_fields import fault, of_decoding
+from gateway.protocols.translate.bad_fields import fault
 from gateway.protocols.translate.responses_parts import (
     ABSENT,
     Content,
     Part,
-    Read,
     given,
     read,
 )
@@ -44,7 +42,7 @@ class Item(msgspec.Struct, gc=False):
     namespace: str | None = None
     arguments: Any = None
     input: str | None = None
-    output: msgspec.Raw = ABSENT
+    output: str | list[Part] | Part | None = None
     action: msgspec.Raw = ABSENT
     operation: msgspec.Raw = ABSENT
 
@@ -65,10 +63,6 @@ class _Turn(msgspec.Struct, gc=False):
         return message
 
 
-_output = msgspec.json.Decoder(str | list[Part]).decode
-_foreign_output = msgspec.json.Decoder(str | list[Part] | Part).decode
-
-
 class Conversation:
     """Takes the items in order and makes messages of them.
 
@@ -85,28 +79,28 @@ class Conversation:
         self._media: list[Message] = []
         self._held: list[Message] = []
 
-    def add(self, item: Item, path: str) -> None:
+    def add(self, item: Item) -> None:
         """Take the next item.
 
         Raises:
-            BadRequest: it cannot be told to a chat server; the path says where.
+            BadRequest: it cannot be told to a chat server; the path begins within the item.
         """
         kind = item.type or ("message" if item.role else "item_reference" if item.id else "")
         if kind == "message":
-            self._add_message(item, path)
+            self._add_message(item)
         elif kind == "reasoning":
-            self._add_reasoning(item, path)
+            self._add_reasoning(item)
         elif kind == "function_call":
             arguments = item.arguments if item.arguments is not None else ""
             if not isinstance(arguments, str):
-                raise fault(f"{path}.arguments", "has to be a string of JSON")
-            self._add_call(item, path, _object(arguments))
+                raise fault("arguments", "has to be a string of JSON")
+            self._add_call(item, _object(arguments))
         elif kind == "custom_tool_call":
-            self._add_call(item, path, _json({"input": item.input or ""}), custom=True)
+            self._add_call(item, _json({"input": item.input or ""}), custom=True)
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            self._add_output(item, path)
+            self._add_result(item)
         else:
-            self._add_other(kind, item, path)
+            self._add_other(kind, item)
 
     def user(self, content: str | list[Message]) -> None:
         """What the user says; after the results of tools that are still to come."""
@@ -124,56 +118,47 @@ class Conversation:
         self._end_turn()
         self._settle()
 
-    def _add_message(self, item: Item, path: str) -> None:
-        found = read(item.content, f"{path}.content")
+    def _add_message(self, item: Item) -> None:
+        found = read(item.content, "content")
         role = item.role
         if role == "assistant":
             self._assistant().texts += ["".join(found.texts)] if found.texts else []
         elif role == "user":
             self.user(found.content())
         elif role not in _SYSTEM:
-            raise fault(f"{path}.role", "has to be user, assistant, system or developer")
+            raise fault("role", "has to be user, assistant, system or developer")
         elif self._leading is None:
             self.user(found.content())
         elif found.parts:
-            raise fault(f"{path}.content", "has to be text, since it is a system message")
+            raise fault("content", "has to be text, since it is a system message")
         else:
             self._leading += ["\n".join(found.texts)] if found.texts else []
 
-    def _add_reasoning(self, item: Item, path: str) -> None:
+    def _add_reasoning(self, item: Item) -> None:
         """What is only there encrypted nobody here can read."""
-        found = (
-            read(item.content, f"{path}.content").texts
-            or read(item.summary, f"{path}.summary").texts
-        )
+        found = read(item.content, "content").texts or read(item.summary, "summary").texts
         if found:
             self._assistant().reasoning += found
 
     def _add_call(
-        self, item: Item, path: str, arguments: str, *, custom: bool = False, name: str = ""
+        self, item: Item, arguments: str, *, custom: bool = False, name: str = ""
     ) -> None:
         name = name or item.name or ""
         if not name:
-            raise fault(f"{path}.name", "has to be a non-empty string")
+            raise fault("name", "has to be a non-empty string")
         function = self._names.function(Called(name, item.namespace or None, custom))
         self._assistant().calls.append(
             {
-                "id": _call_id(item, path),
+                "id": _call_id(item),
                 "type": "function",
                 "function": {"name": function, "arguments": arguments},
             }
         )
 
-    def _add_output(self, item: Item, path: str) -> None:
-        call_id, output = _call_id(item, path), given(item.output)
-        try:
-            content = None if output is None else _output(output)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise of_decoding(error, f"{path}.output") from None
-        self._add_result(call_id, read(content, f"{path}.output"))
-
-    def _add_result(self, call_id: str, found: Read) -> None:
+    def _add_result(self, item: Item) -> None:
         """Chat knows text as a tool's result; images follow as a user's, behind all results."""
+        call_id, output = _call_id(item), item.output
+        found = read([output] if isinstance(output, Part) else output, "output")
         self._begin()
         self._end_turn()
         self._awaited.discard(call_id)
@@ -185,21 +170,21 @@ class Conversation:
             self._media += [{"type": "text", "text": f"Output of tool call {call_id}:"}, *media]
         self.messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
 
-    def _add_other(self, kind: str, item: Item, path: str) -> None:
+    def _add_other(self, kind: str, item: Item) -> None:
         """What the API's operator would run, or has left behind."""
         if kind in notes.CALLS:
             did = given(item.action) or given(item.operation) or _json(item.arguments).encode()
-            self._add_call(item, path, _object(bytes(did).decode()), name=notes.CALLS[kind])
+            self._add_call(item, _object(bytes(did).decode()), name=notes.CALLS[kind])
         elif kind in notes.RESULTS:
-            self._add_result(_call_id(item, path), _foreign(given(item.output)))
+            self._add_result(item)
         elif kind in notes.NOTED:
             self._assistant().texts.append(notes.note(kind, item.name, given(item.action)))
         elif kind in notes.COMPACTED:
             self.user(notes.COMPACTION)
         elif kind == "item_reference":
-            raise fault(path, f"refers to a stored item. {SEND_ALL}")
+            raise fault("", f"refers to a stored item. {SEND_ALL}")
         elif kind not in notes.SILENT:
-            raise fault(f"{path}.type", f"is `{kind[:50]}`, which is not known here; leave it out")
+            raise fault("type", f"is `{kind[:50]}`, which is not known here; leave it out")
 
     def _assistant(self) -> _Turn:
         """What the assistant does now, all of which becomes one message."""
@@ -232,10 +217,10 @@ class Conversation:
         self._awaited = set()
 
 
-def _call_id(item: Item, path: str) -> str:
+def _call_id(item: Item) -> str:
     call_id = item.call_id or (item.id if item.type and item.type.startswith("local_shell") else "")
     if not call_id:
-        raise fault(f"{path}.call_id", "has to be a non-empty string")
+        raise fault("call_id", "has to be a non-empty string")
     return call_id
 
 
@@ -251,17 +236,6 @@ def _object(arguments: str) -> str:
     except (msgspec.DecodeError, RecursionError):
         return _json({"unparsed_arguments": arguments})
     return arguments
-
-
-def _foreign(output: msgspec.Raw | None) -> Read:
-    """A result of whatever form: its text and images if it has some, else its JSON."""
-    if output is None:
-        return Read([], [])
-    try:
-        found = _foreign_output(output)
-        return read([found] if isinstance(found, Part) else found, "output")
-    except (msgspec.DecodeError, RecursionError, BadRequest):
-        return Read([bytes(output).decode()], [])
 
 
 def _json(value: Any) -> str:

@@ -40,6 +40,8 @@ class Part(msgspec.Struct, gc=False):
     file_url: str | None = None
     filename: str | None = None
     input_audio: msgspec.Raw = ABSENT
+    stdout: str | None = None
+    stderr: str | None = None
 
 
 Content = str | list[Part] | None
@@ -94,7 +96,11 @@ def _text(part: Part, path: str) -> str | None:
     """The text of a part that is text all the same."""
     if part.type == "refusal":
         return part.refusal or ""
-    return _file(part, path) if part.type == "input_file" else None
+    if part.type == "input_file":
+        return _file(part, path)
+    if part.stdout is not None or part.stderr is not None:
+        return f"{part.stdout or ''}{part.stderr or ''}"
+    return None
 
 
 def _media(part: Part, path: str) -> dict[str, Any]:

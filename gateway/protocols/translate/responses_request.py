@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.protocols.translate.bad_fields import fault, of_decoding
+from gateway.errors import BadRequest
+from gateway.protocols.translate.bad_fields import fault, of_decoding, within
 from gateway.protocols.translate.responses_choice import choose
 from gateway.protocols.translate.responses_items import SEND_ALL, Conversation, Item
 from gateway.protocols.translate.responses_parts import ABSENT, given
@@ -47,6 +48,30 @@ class _Reasoning(msgspec.Struct, gc=False):
     effort: str | None = None
 
 
+class _Declared(msgspec.Struct, gc=False):
+    """A tool, with its schema as it came: a coding agent's tools are a third of its request."""
+
+    type: str
+    name: str | None = None
+    description: str | None = None
+    parameters: msgspec.Raw = ABSENT
+    strict: bool | None = None
+    format: Any = None
+    tools: list[_Declared] | None = None
+
+    def plain(self) -> Tool:
+        """As `flatten` takes it."""
+        tool: Tool = {"type": self.type}
+        _put(tool, "name", self.name)
+        _put(tool, "description", self.description)
+        _put(tool, "parameters", given(self.parameters))
+        _put(tool, "strict", self.strict)
+        _put(tool, "format", self.format)
+        if self.tools is not None:
+            tool["tools"] = [inner.plain() for inner in self.tools]
+        return tool
+
+
 class _Engine(msgspec.Struct, gc=False):
     """What vLLM takes on either API under the same name, whatever it holds."""
 
@@ -71,7 +96,7 @@ class _Request(_Engine, gc=False):
     model: str = ""
     input: str | list[Item] | None = None
     instructions: str | None = None
-    tools: list[Any] | None = None
+    tools: list[_Declared] | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: int | None = None
@@ -118,7 +143,7 @@ def read(body: bytes) -> Asked:
 
 def _asked(request: _Request) -> Asked:
     _refuse(request)
-    functions, names = flatten(request.tools or ())
+    functions, names = flatten([tool.plain() for tool in request.tools or ()])
     functions, choice = choose(request.tool_choice, functions, names)
     chat: dict[str, Any] = {"model": request.model, "messages": _messages(request, names)}
     if functions:
@@ -155,7 +180,10 @@ def _messages(request: _Request, names: Names) -> list[dict[str, Any]]:
         conversation.user(request.input)
     else:
         for index, item in enumerate(request.input or ()):
-            conversation.add(item, f"input[{index}]")
+            try:
+                conversation.add(item)
+            except BadRequest as error:
+                raise within(f"input[{index}]", error) from None
     conversation.close()
     if not conversation.messages:
         raise fault("input", "has to be text or a list of at least one message")

@@ -98,7 +98,7 @@ def test_shells_are_calls_and_results() -> None:
         {"type": "apply_patch_call", "call_id": "c2", "operation": {"type": "delete_file"}},
         {"type": "apply_patch_call_output", "call_id": "c2", "status": "completed", "output": "ok"},
         {"type": "shell_call", "call_id": "c3", "action": {"commands": ["ls"]}},
-        {"type": "shell_call_output", "call_id": "c3", "output": [{"stdout": "a", "stderr": ""}]},
+        {"type": "shell_call_output", "call_id": "c3", "output": [{"stdout": "a", "stderr": "b"}]},
         {"type": "local_shell_call", "id": "l4", "call_id": None, "action": {"type": "exec"}},
         {"type": "local_shell_call_output", "id": "l4", "output": "b"},
     ]
@@ -110,7 +110,7 @@ def test_shells_are_calls_and_results() -> None:
     assert [one["content"] for one in found[1::2]] == [
         "a.py",
         "ok",
-        '[{"stdout": "a", "stderr": ""}]',
+        "ab",
         "b",
     ]
 

@@ -81,7 +81,7 @@ DEEP = (
     '"other":{}',
     '"tools":[{{"type":"function","name":"f","parameters":{}}}]',
     '"input":[{{"type":"tool_search_call","call_id":"c","arguments":{}}}]',
-    '"input":[{{"type":"shell_call_output","call_id":"c","output":{}}}]',
+    '"input":[{{"type":"shell_call","call_id":"c","action":{}}}]',
 )
 
 
