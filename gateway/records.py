@@ -97,6 +97,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         assigned_arm: where the split put the request; evidence is charged here.
         arm, backend: who served it (the last one tried, if nobody did).
         forced: the client chose the arm by hand, so it is no evidence.
+        backend_api: the API the backend was last asked in; another than `api` where translated.
         tried: backends tried before the one that answered.
         no_token: set when a streamed request brought no token.
         gaps: seconds between socket reads that carried tokens.
@@ -120,6 +121,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     assigned_arm: str = ""
     arm: str = ""
     backend: str = ""
+    backend_api: str = ""
     forced: bool = False
     tried: tuple[str, ...] = ()
     no_token: NoToken | None = None

@@ -185,6 +185,7 @@ class RequestView(BaseModel):
     assigned_arm: str
     arm: str = Field(description="Who served it, or was tried last.")
     backend: str
+    backend_api: str = Field(description="The API it was asked in, in case it lacks the client's.")
     tried: list[str] = Field(description="Backends that failed this request before.")
     forced: bool = Field(description="The client chose the arm by hand.")
     weights: dict[str, float] = Field(description="As in force when it was assigned.")

@@ -136,6 +136,7 @@ class Exchange:
             self._outgoing.served_by(backend.arm, backend.name)
         clock = self._context.clock
         form = self._call.forms.of(backend)
+        draft.backend_api = form.api
         attempt = Attempt(self._call, form, backend, self._outgoing, draft, clock, self._pin)
         if self._paused:
             attempt.pause()

@@ -139,6 +139,7 @@ class Line(msgspec.Struct, gc=False):
     assigned_arm: str
     arm: str
     backend: str
+    backend_api: str
     tried: tuple[str, ...]
     forced: bool
     status: int
@@ -180,6 +181,7 @@ def line(record: Record) -> Line:
         assigned_arm=record.assigned_arm,
         arm=record.arm,
         backend=record.backend,
+        backend_api=record.backend_api,
         tried=record.tried,
         forced=record.forced,
         status=record.status,

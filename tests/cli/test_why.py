@@ -8,7 +8,7 @@ import pytest
 
 from gateway.admin.views import RequestView
 from gateway.cli.why import explain
-from gateway.records import NoToken, Outcome, Timeline, Usage
+from gateway.records import Api, NoToken, Outcome, Timeline, Usage
 from tests.admin.fake import FakeControl, record
 
 Run = Callable[..., Any]
@@ -105,3 +105,8 @@ def test_an_unknown_request(run: Run, url: str) -> None:
     result = run("why", "req_nope")
     assert (result.status, result.out) == (1, "")
     assert "access log" in result.err
+
+
+def test_an_api_that_the_backend_lacks() -> None:
+    told = explained(api=Api.MESSAGES, backend_api="chat")
+    assert "asked in the chat API since it has no messages" in told["Backend"]

@@ -67,7 +67,7 @@ async def test_a_salt_keeps_a_key_s_prefix_cache_its_own(tmp_path: Path) -> None
 
 async def test_an_api_that_no_server_of_the_model_offers(tmp_path: Path) -> None:
     settings = configuration(tmp_path, "http://127.0.0.1:9")
-    settings["backends"]["b0"]["apis"] = ["chat"]
+    settings["backends"]["b0"]["apis"] = ["embeddings"]
     async with running(settings, tmp_path) as it:
         response = await it.client.post("/v1/messages", json=MESSAGES)
         assert response.status_code == 404
@@ -78,7 +78,7 @@ async def test_an_api_that_no_server_of_the_model_offers(tmp_path: Path) -> None
 async def test_only_servers_that_offer_an_api_are_asked_for_it(tmp_path: Path) -> None:
     async with scripted(answering(reply(b"{}"))) as one, scripted(answering(reply(b"{}"))) as two:
         settings = configuration(tmp_path, one.url, two.url)
-        settings["backends"]["b0"]["apis"] = ["chat"]
+        settings["backends"]["b0"]["apis"] = ["embeddings"]
         settings["models"]["m"]["arms"] = {"a": {"weight": 1, "backends": ["b0", "b1"]}}
         async with running(settings, tmp_path) as it:
             for n in range(8):

@@ -49,7 +49,8 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_a_line_tells_all_but_content(log: AccessLog, path: Path, streamed: Streamed) -> None:
     log.write(
         streamed(
-            session="9f3c", session_source="x-session-id", tried=("vllm-b",), bytes_in=812,
+            session="9f3c", session_source="x-session-id", backend_api="chat",
+            tried=("vllm-b",), bytes_in=812,
             bytes_out=4096, requested_model="gpt-4o-local", detail="vllm-b: refused",
             weights={"chunk-512": 50.0},
         )
@@ -70,6 +71,7 @@ def test_a_line_tells_all_but_content(log: AccessLog, path: Path, streamed: Stre
             "assigned_arm": "chunk-512",
             "arm": "chunk-512",
             "backend": "vllm-a",
+            "backend_api": "chat",
             "tried": ["vllm-b"],
             "forced": False,
             "status": 200,
