@@ -58,8 +58,10 @@ class Alike:
         head, tail = self._head, self._tail
         if not head or b"\r" in data:
             return start, 0
-        start, count = self._bulk(data, start)
         before, after = len(head), len(tail)
+        count = 0
+        if len(data) - start > 3 * (before + after):
+            start, count = self._bulk(data, start)
         while data.startswith(head, start):
             text = start + before
             quote = data.find(b'"', text)
