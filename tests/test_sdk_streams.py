@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from anthropic import Anthropic, AsyncAnthropic
+from anthropic import Anthropic, APIStatusError, AsyncAnthropic
 from openai import AsyncOpenAI, OpenAI
 
 from gateway.records import Api, Outcome
 from tests.support.apis import CHAT, DIALECTS, MESSAGES, RESPONSES, Dialect
 from tests.support.running import KEY
 from tests.support.scripted import chunk, reply
-from tests.support.site import Site, answers, both, says, silent, site, streams
+from tests.support.site import Site, answers, both, hangs_up, says, silent, site, streams
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -241,7 +241,14 @@ TOOLS = {
     "chat": (chat_tool, CHAT_TOOL, CHAT_TOOL_WHOLE, "tool_calls"),
     "messages": (messages_tool, MESSAGES_TOOL, MESSAGES_TOOL_WHOLE, "tool_use"),
     "responses": (responses_tool, RESPONSES_TOOL, RESPONSES_TOOL_WHOLE, "completed"),
+    "messages as chat": (messages_tool, CHAT_TOOL, CHAT_TOOL_WHOLE, "tool_use"),
+    "responses as chat": (responses_tool, CHAT_TOOL, CHAT_TOOL_WHOLE, "completed"),
 }
+
+
+def chat_only(at: Site, **more: Any) -> None:
+    """The backend has no other API."""
+    at.configure(backends={"b0": {"url": at.backends[0].url, "apis": ["chat"]}}, **more)
 
 
 @both
@@ -249,6 +256,8 @@ TOOLS = {
 async def test_a_tool_call(at: Site, api: str, stream: bool) -> None:
     """Its name is generated, so it counts as the first token."""
     use, frames, whole, end = TOOLS[api]
+    if api.endswith("as chat"):
+        chat_only(at)
     at.play(streams(*frames, pause=0.02) if stream else says(reply(json.dumps(whole).encode())))
     assert await in_thread(lambda: use(at, stream)) == (NAME, ARGUMENTS, end)
     record = await at.record()
@@ -307,6 +316,22 @@ async def test_signs_of_life_are_nothing_to_the_sdks(
     withheld = dialect.ending[-2] if dialect.done else b""  # the usage that was not asked for
     signs, odd = divmod(record.bytes_out - len(b"".join(dialect.frames)) + len(withheld), len(sign))
     assert odd == 0 and signs >= 2, "there was no sign of life to pass over"
+
+
+@pytest.mark.parametrize("dialect", [MESSAGES, RESPONSES], ids=lambda one: one.api)
+async def test_signs_of_life_in_a_translated_answer(at: Site, dialect: Dialect) -> None:
+    chat_only(at, keepalive_interval=0.05)
+    at.play(streams(*CHAT.frames, delay=0.2, pause=0.1))
+    assert await in_thread(lambda: text_of(at, dialect)) == "ab"
+    record = await at.record()
+    assert (record.outcome, record.backend_api) == (Outcome.OK, Api.CHAT)
+
+
+async def test_a_translated_stream_that_is_cut_raises(at: Site) -> None:
+    chat_only(at)
+    at.play(streams(*CHAT.opening, *CHAT.tokens, then=hangs_up, pause=0.05))
+    with pytest.raises(APIStatusError, match="broke off"):
+        await in_thread(lambda: text_of(at, MESSAGES))
 
 
 # Leaving early
