@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import msgspec
-
 from gateway.errors import BackendFailed
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
@@ -20,8 +18,7 @@ from gateway.exchange.headers import Headers, find, to_client
 from gateway.exchange.outgoing import Outgoing
 from gateway.exchange.stream import Stream, stream_of
 from gateway.protocols import faults, tokens
-from gateway.protocols.rename import rename
-from gateway.protocols.sanitise.restore import Restore
+from gateway.protocols.fields import is_json
 from gateway.records import Api, Usage
 from gateway.routing.backend import Backend
 from gateway.upstream.connection import Connection, StaleConnection
@@ -33,8 +30,6 @@ NO_ROUTE = frozenset({404, 405, 501})
 MAX_REPLY_BYTES = 128 * 1024 * 1024
 # A stream is over with its last event; so long (in seconds) its connection may take to be free.
 FRAMING_TIME = 1.0
-
-_skim = msgspec.json.Decoder(msgspec.Raw).decode
 
 
 class Attempt:
@@ -256,41 +251,23 @@ class Attempt:
         if self._call.stream:
             self._resolve(unreadable(f"not an event stream but {self._kind[:40]!r}"))
             return
-        if self.usage is None and not self._is_json(body):
+        # A coding that was not asked for is left to the client.
+        coded = find(self._headers, b"content-encoding")
+        if self.usage is None and not coded and not is_json(body):
             self._resolve(unreadable(f"not JSON but {self._kind[:40]!r} of {len(body)} bytes"))
             return
         if self._form.api is Api.RESPONSES:
             response_id = tokens.response_id_of(body)
             if response_id is not None:
                 self._learn(response_id, self._backend)
-        if self._form.whole is not None:
-            self._answer_turned(self._form.whole, body)
-            return
-        if self._form.names is not None:
-            body = Restore(self._form.names).whole(body)
-        body = rename(body, *self._call.rename)
-        headers = [(b"content-type", self._kind or b"application/json"), *self._headers]
-        self._outgoing.whole(self._status, headers, body)
-        self._resolve(None)
-
-    def _answer_turned(self, turn: Callable[[bytes], bytes], body: bytes) -> None:
-        """Answer with what the backend's answer means in the client's API."""
         try:
-            body = turn(body)
+            body = self._form.answer(body, self._call.rename)
         except ValueError as error:
             self._resolve(unreadable(str(error)))
             return
-        self._outgoing.whole(200, [JSON, *self._headers], body)
+        kind = (b"content-type", self._kind) if self._kind else JSON
+        self._outgoing.whole(self._status, [kind, *self._headers], body)
         self._resolve(None)
-
-    def _is_json(self, body: bytes) -> bool:
-        if find(self._headers, b"content-encoding"):
-            return True  # not asked for, but the client may be able to read it
-        try:
-            _skim(body)
-        except (msgspec.DecodeError, RecursionError):
-            return False
-        return True
 
     def _refusal(self) -> AttemptFailed:
         result = faults.reworded(self._call.api, self._status, b"".join(self._body))

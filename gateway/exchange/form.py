@@ -12,8 +12,10 @@ import msgspec
 
 from gateway.errors import GatewayError
 from gateway.protocols.fields import Fields
+from gateway.protocols.rename import rename as renamed
 from gateway.protocols.sanitise import messages as sane_messages
 from gateway.protocols.sanitise import responses as sane_responses
+from gateway.protocols.sanitise.restore import Restore
 from gateway.protocols.splice import set_fields
 from gateway.protocols.translate import Translation, messages, responses, tokenize
 from gateway.protocols.translate.responses_tools import Names
@@ -46,6 +48,21 @@ class Form(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     names: Names | None = None
     whole: Callable[[bytes], bytes] | None = None
     otherwise: Callable[[], bytes] | None = None
+
+    def answer(self, body: bytes, rename: tuple[bytes, bytes]) -> bytes:
+        """An unstreamed answer as the client gets it.
+
+        Args:
+            rename: the model as the backend knows it, and as the client named it.
+
+        Raises:
+            ValueError: it is not what this backend should have answered.
+        """
+        if self.whole is not None:
+            return self.whole(body)
+        if self.names is not None:
+            body = Restore(self.names).whole(body)
+        return renamed(body, *rename)
 
 
 class Forms(Protocol):

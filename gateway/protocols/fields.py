@@ -15,6 +15,7 @@ Fields = dict[str, msgspec.Raw]
 """Name to value, as views into the body; of a repeated name the last value, as in `json`."""
 
 _decode = msgspec.json.Decoder(Fields).decode
+_skim = msgspec.json.Decoder(msgspec.Raw).decode
 _OPEN = re.compile(rb"[ \t\n\r]*\{")
 _KEY = re.compile(rb'[ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
 _NEXT = re.compile(rb"[ \t\n\r]*([,}])")
@@ -38,6 +39,15 @@ def parse(body: bytes) -> Fields:
         RecursionError: nested too deeply.
     """
     return _decode(body)
+
+
+def is_json(body: bytes) -> bool:
+    """Whether it is JSON of any kind."""
+    try:
+        _skim(body)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def locate(body: bytes, fields: Fields) -> list[Member] | None:
