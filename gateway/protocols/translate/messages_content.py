@@ -151,7 +151,7 @@ def _foreign(block: Foreign) -> str:
     kind = str(block.__struct_config__.tag)
     values = {name: getattr(block, name) for name in block.__struct_fields__}
     # The standard library's reader, since it bears integers of any size.
-    said = {name: _legible(json.loads(raw)) for name, raw in values.items() if raw}
+    said = {name: _legible(json.loads(bytes(raw))) for name, raw in values.items() if raw}
     return f"[{kind} {json.dumps(said, ensure_ascii=False)}]"
 
 

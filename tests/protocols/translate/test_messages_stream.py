@@ -256,6 +256,3 @@ def test_usage_that_comes_early_stands_in_the_first_event() -> None:
     first = {**frame({"role": "assistant"}), "usage": usage_frame(9, 2, 0)["usage"]}
     start = check(through(sse(first)))[0]["message"]["usage"]
     assert (start["input_tokens"], start["cache_read_input_tokens"]) == (7, 2)
-
-
-@settings(max_examples=60)

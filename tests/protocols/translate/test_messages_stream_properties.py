@@ -36,6 +36,7 @@ def through(*pieces: bytes) -> bytes:
     return sent + translation.close()
 
 
+@settings(max_examples=60)
 @given(answers(interleaved=True), st.lists(st.integers(0, 5000), max_size=8))
 def test_any_cut_gives_the_same_events(answer: Answer, places: list[int]) -> None:
     whole = answer.stream()

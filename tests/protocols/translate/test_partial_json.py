@@ -60,7 +60,7 @@ def test_an_object_passes_whole_however_it_is_cut(
 def test_what_cannot_go_on_is_held_back(text: str, passes: str) -> None:
     assert ObjectText().feed(text) == passes
     one = ObjectText()
-    assert passes.startswith("".join(map(one.feed, text)).rstrip("0123456789tru"))
+    assert "".join(map(one.feed, text)).startswith(passes)
 
 
 def test_depth_is_bounded_below_what_parsers_bear() -> None:
