@@ -29,6 +29,9 @@ from gateway.protocols.translate.messages_blocks import (
 
 Json = dict[str, Any]
 
+_USERS = (ToolResult, Image, Document, SearchResult)
+_ASSISTANTS = (ToolUse, Thinking, RedactedThinking)
+
 
 def chat_messages(request: Request) -> list[Json]:
     """The conversation as chat has it.
@@ -40,9 +43,9 @@ def chat_messages(request: Request) -> list[Json]:
     run = _Run()
     for number, message in enumerate(request.messages):
         if message.role == "assistant":
-            run.answer(_assistant(message, f"messages[{number}]"))
+            run.answer(_assistant(message, number))
         elif message.role == "user":
-            run.ask(message, f"messages[{number}]")
+            run.ask(message, number)
         elif run.begun:
             run.said += content.system_texts(message.content)
         else:
@@ -66,8 +69,8 @@ class _Run:
         self.said: list[content.Part] = []
         self.begun = False
 
-    def ask(self, message: Message, path: str) -> None:
-        """Take in a user message."""
+    def ask(self, message: Message, place: int) -> None:
+        """Take in the user message at this place of the request."""
         self.begun = True
         blocks = message.content
         if blocks is None or isinstance(blocks, str):
@@ -75,6 +78,7 @@ class _Run:
             return
         parts: list[content.Part] = []
         images: list[content.Part] = []
+        before = len(self._messages)
         for number, block in enumerate(blocks):
             if isinstance(block, Text):
                 if block.text:
@@ -85,11 +89,11 @@ class _Run:
                 self._messages.append(
                     {"role": "tool", "tool_call_id": block.tool_use_id, "content": text}
                 )
-            elif isinstance(block, ToolUse | Thinking | RedactedThinking):
-                raise _stray(block, f"{path}.content[{number}]", "assistant")
+            elif isinstance(block, _ASSISTANTS):
+                raise _stray(block, place, number, "assistant")
             else:
                 parts.append(content.part(block))
-        answers = any(isinstance(block, ToolResult) for block in blocks)
+        answers = len(self._messages) > before
         self.said += images + (parts or ([] if answers else [""]))
 
     def answer(self, message: Json) -> None:
@@ -119,7 +123,7 @@ def _joined(parts: list[content.Part]) -> str | list[Json]:
     ]
 
 
-def _assistant(message: Message, path: str) -> Json:
+def _assistant(message: Message, place: int) -> Json:
     """What a model said is put together without gaps, as it was generated."""
     blocks = message.content
     if blocks is None or isinstance(blocks, str):
@@ -128,13 +132,15 @@ def _assistant(message: Message, path: str) -> Json:
     thoughts: list[str] = []
     calls: list[Json] = []
     for number, block in enumerate(blocks):
-        if isinstance(block, ToolUse):
+        if isinstance(block, Text):
+            texts.append(block.text)
+        elif isinstance(block, ToolUse):
             function = {"name": block.name, "arguments": content.arguments(block.input)}
             calls.append({"id": block.id, "type": "function", "function": function})
         elif isinstance(block, Thinking):
             thoughts.append(block.thinking)
-        elif isinstance(block, ToolResult | Image | Document | SearchResult):
-            raise _stray(block, f"{path}.content[{number}]", "user")
+        elif isinstance(block, _USERS):
+            raise _stray(block, place, number, "user")
         elif not isinstance(block, RedactedThinking):
             part = content.part(block)
             texts.append(part if isinstance(part, str) else "")
@@ -147,8 +153,7 @@ def _assistant(message: Message, path: str) -> Json:
     return said
 
 
-def _stray(block: Block, path: str, role: str) -> BadRequest:
+def _stray(block: Block, place: int, number: int, role: str) -> BadRequest:
+    path = f"messages[{place}].content[{number}].type"
     kind = block.__struct_config__.tag
-    return BadRequest(
-        f"{path}.type: A {kind} block belongs in a message with role {role}.", param=f"{path}.type"
-    )
+    return BadRequest(f"{path}: A {kind} block belongs in a message with role {role}.", param=path)
