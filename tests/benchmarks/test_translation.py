@@ -8,12 +8,14 @@ import pytest
 
 from benchmarks import translation
 from benchmarks.gates import State
+from gateway.protocols.sse import Event
+from gateway.protocols.translate.messages import translate
 
 
 def test_the_request_has_the_size_it_claims_and_all_parts_of_a_conversation() -> None:
     body = translation.messages_request(translation.REQUEST_BYTES)
     assert 100_000 <= len(body) < 110_000
-    chat = json.loads(translation.translate_messages(body, model="m", request_id="r").body)
+    chat = json.loads(translate(body, model="m", request_id="r").body)
     assert {message["role"] for message in chat["messages"]} == {
         "system",
         "user",
@@ -24,10 +26,8 @@ def test_the_request_has_the_size_it_claims_and_all_parts_of_a_conversation() ->
 
 
 @pytest.mark.parametrize(("kind", "events"), translation.chat_events().items())
-def test_every_timed_event_says_something(kind: str, events: list[translation.Event]) -> None:
-    begun = translation.translate_messages(
-        translation.messages_request(0), model="m", request_id="r"
-    )
+def test_every_timed_event_says_something(kind: str, events: list[Event]) -> None:
+    begun = translate(translation.messages_request(0), model="m", request_id="r")
     stream = begun.stream()
     assert len(events) == translation.EVENTS
     assert all(b"_delta" in stream.feed(event) for event in events), kind

@@ -33,6 +33,8 @@ def read(body: bytes) -> Request:
         BadRequest: it is none; the message and `param` name the field at fault.
     """
     try:
+        if not body.isascii():
+            body.decode()  # Parts that travel as they are would not be looked at.
         return _decode(body)
     except msgspec.ValidationError as fault:
         raise _misplaced(str(fault)) from None

@@ -258,7 +258,16 @@ def test_a_fault_is_named_by_its_path(fields: Json, param: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"7", b'{"model":"\xff"}', b'{"messages":' + b"[" * 100_000]
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b'{"model":"\xff"}',
+        b'{"model":"b","messages":[{"role":"user"}],"tools":[{"name":"f","input_schema":"\xff"}]}',
+        b'{"messages":' + b"[" * 100_000,
+    ],
 )
 def test_what_is_no_request_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest):
