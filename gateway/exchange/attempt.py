@@ -141,10 +141,6 @@ class Attempt:
         key = self._backend.api_key
         return b"authorization: Bearer %b\r\n" % key if key else b""
 
-    def fail(self, failure: AttemptFailed) -> None:
-        """End the attempt from outside (a time limit)."""
-        self._resolve(failure)
-
     def pause(self) -> None:
         """The client reads slower than the backend writes."""
         self._paused = True
