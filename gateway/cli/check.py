@@ -24,7 +24,7 @@ from gateway.settings.comparison import Comparison
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="The configuration file.")],
+    file: Annotated[Path, typer.Argument(help="The configuration file.")] = Path("gateway.yaml"),
     as_json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
     """Say in plain words what a configuration means, or list every fault in it.

@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 from gateway import __version__
 from gateway.errors import ConfigError, GatewayError
 
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 FAILED = 1
 WRONG = 2
 
@@ -65,7 +66,9 @@ def _loaded(name: str) -> Any:
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     # Markdown joins the lines of a docstring's paragraph, whatever the terminal's width.
-    app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    app = typer.Typer(
+        add_completion=False, rich_markup_mode="markdown", context_settings=HELP_OPTIONS
+    )
     app.command(name)(found)
     return typer.main.get_command(app)
 
@@ -95,6 +98,7 @@ def _app() -> typer.Typer:
     app = typer.Typer(
         cls=LazyGroup,
         no_args_is_help=True,
+        context_settings=HELP_OPTIONS,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
     )

@@ -110,4 +110,5 @@ def _announce(settings: Settings, host: str, port: int) -> None:
     log.info("listening on http://%s:%d", shown, port)
     log.info("base URL for OpenAI SDKs and Codex: http://%s:%d/v1", shown, port)
     log.info("base URL for Claude Code and Anthropic SDKs: http://%s:%d", shown, port)
+    log.info("weights and backends taken out are kept in %s", settings.database_url)
     log.info("models: %s", ", ".join(settings.models) or "none configured")
