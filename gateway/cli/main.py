@@ -45,6 +45,7 @@ COMMANDS = {
     "backends": Command("gateway.cli.backends:app", "List its servers, take one out, put it back."),
     "canary": Command("gateway.cli.canary:app", "See and change how a model's traffic is split."),
     "why": Command("gateway.cli.why:why", "Explain where a request went and where its time went."),
+    "doctor": Command("gateway.cli.doctor.command:doctor", "Find out why a client fails."),
     "reload": Command("gateway.cli.reload:reload", "Have it read its configuration anew."),
     "sim": Command("gateway.cli.sim:sim", "Run a simulated vLLM server."),
 }

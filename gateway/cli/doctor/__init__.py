@@ -1,0 +1,1 @@
+"""`gateway doctor`: walks the troubleshooting list, one module a topic."""

@@ -1,0 +1,93 @@
+"""A base URL taken apart: where the gateway stands, and what clients were given beyond it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+_ENDPOINT = re.compile(
+    r"/(?:chat/completions|completions|messages|responses|models|embeddings)/*$", re.IGNORECASE
+)
+_PREFIXES = re.compile(r"(?:/+(?:api|anthropic|openai|v1)(?=/|$))*/*$")
+_VERSIONS = re.compile(r"/v1(?=/|$)")
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A base URL. Credentials within it are left out.
+
+    Attributes:
+        root: scheme, host, port, and the path the gateway stands under; no slash at the end.
+        prefix: what follows the root and the gateway understands, such as `/v1` or `/api/v1`.
+        endpoint: the route of one API that was taken for part of the base, else empty.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    root: str
+    prefix: str
+    endpoint: str
+
+    @property
+    def openai(self) -> str:
+        """The base URL OpenAI SDKs and Codex want."""
+        return f"{self.root}/v1"
+
+    @property
+    def versions(self) -> int:
+        """How often it says `/v1`."""
+        return len(_VERSIONS.findall(self.prefix))
+
+    @property
+    def given(self) -> str:
+        return f"{self.root}{self.prefix}{self.endpoint}"
+
+    @property
+    def loopback(self) -> bool:
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def origin(self) -> str:
+        parts = urlsplit(self.root)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    def other_scheme(self) -> str:
+        """The root with https for http, or the other way round."""
+        scheme = {"http": "https", "https": "http"}[self.scheme]
+        return scheme + self.root.removeprefix(self.scheme)
+
+    def same_server(self, other: Address) -> bool:
+        """Whether both name one server; two loopback names are the same machine."""
+        same_host = self.host == other.host or (self.loopback and other.loopback)
+        return same_host and self.port == other.port
+
+
+def parse(url: str) -> Address:
+    """Raises:
+    ValueError: it is no http(s)://HOST[:PORT][/PATH].
+    """
+    parts = urlsplit(url.strip())
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS or not parts.hostname or any(c.isspace() for c in parts.netloc):
+        raise ValueError("no http(s)://HOST:PORT")
+    port = parts.port or _PORTS[scheme]
+    endpoint = _ENDPOINT.search(parts.path)
+    path = parts.path[: endpoint.start()] if endpoint else parts.path
+    found = _PREFIXES.search(path)
+    assert found is not None, "it matches nothing at the end, too"
+    authority = parts.netloc.rpartition("@")[2]
+    return Address(
+        scheme=scheme,
+        host=parts.hostname,
+        port=port,
+        root=f"{scheme}://{authority}{path[: found.start()]}",
+        prefix=found[0].rstrip("/"),
+        endpoint=endpoint[0].rstrip("/") if endpoint else "",
+    )

@@ -1,0 +1,136 @@
+"""What the doctor was given, and what several checks ask of the gateway, asked once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import quote
+
+from pydantic import SecretStr
+
+from gateway.cli.doctor.address import Address
+from gateway.cli.doctor.asking import Asker, Reply, Unanswered
+from gateway.cli.doctor.masking import Mask
+from gateway.errors import ConfigError
+from gateway.settings import Settings, load
+
+SERVICE = "TTFT Gateway"
+"""What `GET /` of a gateway calls itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One examination.
+
+    Attributes:
+        address: the base URL in question.
+        given_key, given_model, given_admin_key: as options or the environment have them.
+        config: the gateway's configuration file, where it was named.
+        request: a file with the body of a request that goes wrong.
+        env: the environment a client would see.
+        home, folder: where client programs keep their files: the user's, the project's.
+        patience: seconds a request that generates something may take.
+        now: seconds since the epoch.
+    """
+
+    address: Address
+    given_key: str = ""
+    given_model: str = ""
+    given_admin_key: str = ""
+    config: Path | None = None
+    request: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    home: Path
+    folder: Path
+    ask: Asker
+    patience: float = 60.0
+    now: Callable[[], float] = time.time
+    mask: Mask
+
+    @cached_property
+    def front(self) -> Reply | Unanswered:
+        """What `GET /` gives, without any credential."""
+        return self.ask(f"{self.address.root}/")
+
+    @cached_property
+    def settings(self) -> Settings | ConfigError | None:
+        """The configuration file's, or why there are none."""
+        if self.config is None:
+            return None
+        try:
+            settings = load(self.config, self.env)
+        except ConfigError as error:
+            return error
+        keys = [key.key for key in settings.keys]
+        engines = [backend.api_key for backend in settings.backends.values()]
+        others = [settings.admin.key, settings.admin.read_key, settings.metrics.key]
+        self.mask.add(*(_open(secret) for secret in (*keys, *engines, *others)))
+        return settings
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether what answers calls itself a gateway. Only then it gets the file's own keys."""
+        return isinstance(self.front, Reply) and self.front.member("service") == SERVICE
+
+    @cached_property
+    def key(self) -> tuple[str, str]:
+        """The client's key, and where it is from; both empty if there is none."""
+        if self.given_key:
+            return self.given_key, "--key or GATEWAY_KEY"
+        if isinstance(self.settings, Settings) and self.is_gateway:
+            for key in self.settings.keys:
+                if key.key is not None:
+                    return _open(key.key), f"key {key.name} of {self.config}"
+        return "", ""
+
+    @cached_property
+    def admin_key(self) -> str:
+        settings = self.settings
+        if not self.given_admin_key and isinstance(settings, Settings) and self.is_gateway:
+            return _open(settings.admin.key)
+        return self.given_admin_key
+
+    @cached_property
+    def listing(self) -> Reply | Unanswered:
+        """What `GET /v1/models` says to the client's key."""
+        key, _ = self.key
+        return self.ask(f"{self.address.openai}/models", key=key if sendable(key) else "")
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The ids the client's key may use; empty if that is not known."""
+        listed = self.listing.member("data") if isinstance(self.listing, Reply) else None
+        if not isinstance(listed, list):
+            return []
+        ids = [model.get("id") for model in listed if isinstance(model, dict)]
+        return [name for name in ids if isinstance(name, str)]
+
+    @property
+    def model(self) -> str:
+        """The model in question: the one named, else the first there is."""
+        return self.given_model or next(iter(self.models), "")
+
+    def serves(self, model: str) -> bool | None:
+        """Whether the client's key may use a model by this name or alias; None if unknown."""
+        if model in self.models:
+            return True
+        key, _ = self.key
+        if not self.models or not sendable(key) or not model.isprintable():
+            return None
+        # An alias that is a pattern is not listed.
+        reply = self.ask(f"{self.address.openai}/models/{quote(model, safe='/@')}", key=key)
+        if isinstance(reply, Unanswered):
+            return None
+        return {200: True, 404: False}.get(reply.status)
+
+
+def sendable(key: str) -> bool:
+    """Whether an HTTP header can hold this key as it is."""
+    return bool(key) and key.isascii() and key.isprintable() and key == key.strip()
+
+
+def _open(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret else ""
