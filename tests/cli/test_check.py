@@ -218,11 +218,14 @@ def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert result.err == f"{tmp_path}/none.yaml: no such file; gateway init writes one\n"
 
 
-def test_no_file_named_is_wrong_usage(run: Run) -> None:
+def test_no_file_named_means_the_usual_one(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     result = run("check")
 
     assert result.status == 2
-    assert "Missing argument" in result.err
+    assert result.err == "gateway.yaml: no such file; gateway init writes one\n"
 
 
 def test_imports_no_server(uneven: Path) -> None:
