@@ -75,9 +75,9 @@ def connect(
 
     Example: gateway connect claude-code --verify
 
-    Example: gateway connect codex --write --url https://gateway.example --model llama-3-70b
+    Or: gateway connect codex --write --url https://gateway.example --model llama-3-70b
 
-    Example: gateway connect openai-python -c gateway.yaml --show-key
+    Or: gateway connect openai-python -c gateway.yaml --show-key
     """
     if write and as_json and not yes:
         raise typer.BadParameter("nobody can be asked with --json: add --yes", param_hint="--write")
