@@ -32,11 +32,13 @@ def edited(file: UserFile, text: str | None) -> str:
     Raises:
         Unreadable: the text cannot be taken for a mapping in the file's form.
     """
-    blank = not (text or "").strip()
-    content = _empty(file.form) if blank else _read(file.form, text or "")
+    if text is None or not text.strip():
+        text, content = "", _empty(file.form)
+    else:
+        content = _read(file.form, text)
     changed = _default(content, file.defaults)
     changed |= _merge(content, file.values)
-    return _written(file.form, content, text or "") if changed or blank else text or ""
+    return _written(file.form, content, text) if changed else text
 
 
 def fragment(file: UserFile) -> str:

@@ -41,12 +41,8 @@ def test_url_and_model_are_in_it_and_the_key_only_if_it_was_given(profile: Profi
     closed = everything(profile.setup(CLOSED, nothing))
     base_url = "https://gw.example/api" + ("" if profile.api is Api.MESSAGES else "/v1")
     assert OPEN.base_url(profile.api) == base_url
-    assert (
-        f"{base_url}/chat" in closed
-        or f'{base_url}"' in closed
-        or f"{base_url}'" in closed
-        or (closed.splitlines()[1].endswith(base_url))
-    )
+    assert base_url in closed
+    assert ("api/v1" in closed) == (profile.api is not Api.MESSAGES)
     assert "llama" in closed
     assert KEY not in closed
     assert "GATEWAY" in closed
@@ -137,8 +133,8 @@ ODD = Target("https://gw.example", None, "it's a $(model); `x`")
 @pytest.mark.parametrize("name", ["cline", "curl"])
 def test_no_model_name_leaves_its_place_in_a_command(name: str) -> None:
     (command,) = CLIENTS[name].setup(ODD, nothing).commands
-    words = shlex.split(command)
-    assert len(words) == {"cline": 9, "curl": 9}[name]
+    words = shlex.split(command.replace("\\\n", ""))
+    assert len(words) == 9
     if name == "curl":
         assert json.loads(words[-1])["model"] == ODD.model
         assert words[4] == "Authorization: Bearer $GATEWAY_KEY"
