@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from gateway.cli.verify import Verdict, verify
 from gateway.clients.known import CLIENTS
@@ -23,6 +24,8 @@ from tests.support.site import answers, refuses, says, streams
 
 DIALECTS = {CHAT.api: CHAT, MESSAGES.api: MESSAGES, RESPONSES.api: RESPONSES}
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 every_client = pytest.mark.parametrize("client", CLIENTS)
 
 
@@ -33,9 +36,9 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-@pytest.fixture
-async def both(tmp_path: Path) -> AsyncIterator[Simulated]:
-    async with simulated(tmp_path) as found:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def both(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Simulated]:
+    async with simulated(tmp_path_factory.mktemp("both")) as found:
         yield found
 
 
@@ -52,12 +55,13 @@ def target(both: Simulated, **changes: Any) -> Target:
 
 @every_client
 async def test_each_client_gets_an_answer(both: Simulated, client: str) -> None:
+    before = len(both.it.records)
     verdict = await tried(client, target(both))
     assert verdict.ok, verdict.sentence
     title = CLIENTS[client].title
     assert verdict.sentence == f"It works: {title} gets answers of model m from arm a0."
     assert verdict.ttft_ms is not None and 0 < verdict.ttft_ms < 30_000
-    record = await both.it.record()
+    record = await both.it.record(before + 1)
     assert record.stream and record.api is CLIENTS[client].api
     assert record.usage is not None and record.usage.completion <= 16
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gateway.clients.too_long import in_anthropics_words
@@ -68,12 +69,6 @@ def now(window: int, prompt: int, answer: int) -> str:
         (now(262144, 262145, 0), "prompt is too long: 262145 tokens > 262144 maximum"),
         (now(8192, 8192, 1), "prompt is too long: 8193 tokens > 8192 maximum"),
         (
-            "This model's maximum context length is 8192 tokens. However, you requested 512 output "
-            "tokens and your prompt contains 1000000 characters (more than 122880 characters, "
-            "which is the upper bound for 7680 input tokens).",
-            "input length and `max_tokens` exceed context limit: 7681 + 512 > 8192",
-        ),
-        (
             "The decoder prompt (length 12324) is longer than the maximum model length of 8192. "
             "Make sure that `max_model_len` is no smaller than the number of text tokens.",
             "prompt is too long: 12324 tokens > 8192 maximum",
@@ -118,6 +113,7 @@ def test_wordings(said: str, told: str) -> None:
 def test_the_figures_are_those_of_the_engine_and_are_too_many(
     window: int, prompt: int, answer: int
 ) -> None:
+    assume(prompt != window - answer + 1)
     said = in_anthropics_words(now(window, prompt, answer))
     if both := BOTH.fullmatch(said):
         assert tuple(map(int, both.groups())) == (prompt, answer, window)
@@ -126,6 +122,46 @@ def test_the_figures_are_those_of_the_engine_and_are_too_many(
         alone = PROMPT.fullmatch(said)
         assert alone is not None, said
         assert int(alone[2]) == window < int(alone[1])
+
+
+def asks_next(said: str) -> int | None:
+    """What Claude Code asks for after this sentence; None where it compacts instead."""
+    both = BOTH.search(said)
+    if both is None:
+        return None
+    prompt, answer, window = map(int, both.groups())
+    assert prompt + answer > window
+    return window - prompt - 1000
+
+
+UNCOUNTED = (
+    "This model's maximum context length is {window} tokens. However, you requested {answer} "
+    "output tokens and your prompt contains 1000000 characters (more than 122880 characters, "
+    "which is the upper bound for {room} input tokens)."
+)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize(("prompt", "requests"), [(100_000, 2), (120_000, 3), (126_000, 4)])
+def test_an_answer_is_halved_where_the_engine_has_stopped_counting(
+    prompt: int, requests: int, counted: bool
+) -> None:
+    """vLLM tells of a prompt only that it is more than the room for it."""
+    window, answer, asked = 131_072, 32_000, [32_000]
+    while prompt + answer > window:
+        bound = window - answer + 1
+        message = UNCOUNTED.format(window=window, answer=answer, room=bound - 1)
+        said = in_anthropics_words(now(window, bound, answer) if counted else message)
+        assert "estimated" in said and "maximum context length is 131072" in said
+        answer = asks_next(said) or 0
+        asked.append(answer)
+    assert len(asked) == requests
+    assert all(later >= earlier // 2 for earlier, later in pairwise(asked))
+
+
+def test_a_short_answer_is_not_halved() -> None:
+    said = in_anthropics_words(now(8192, 8192 - 1500 + 1, 1500))
+    assert "context limit: 6693 + 1500 > 8192 (" in said
 
 
 @given(st.text(max_size=300))
