@@ -28,6 +28,8 @@ PATIENCE = 60.0
 LONGEST = 500
 """Characters of another's message that are repeated."""
 
+REQUEST_ID = "x-request-id"
+
 KEY_UNKNOWN = (
     "The gateway does not know this key, {length} characters long: copy one whole from `keys` of "
     "its configuration, without quotes or blanks, and set GATEWAY_KEY to it."
@@ -48,6 +50,10 @@ PROXY_FAILED = (
     "The proxy that {variables} names failed: add {host} to NO_PROXY, or leave out --use-proxy."
 )
 PROXY_SET = "A client that heeds {variables} would go through a proxy: add {host} to NO_PROXY."
+PAST_US = (
+    "The answer lacks the gateway's request id: {root} may be the engine itself, and then nothing "
+    "is measured or limited."
+)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -145,14 +151,14 @@ def _judged(
         200,
         milliseconds,
         arm,
-        None if use_proxy else _proxy_remark(target),
+        _remark(target, reply, use_proxy),
     )
 
 
 def _refused(reply: httpx.Response, target: Target, request: Trial) -> str:
     """What a reply that is no stream means."""
     status, said = reply.status_code, _message(reply.content)
-    ours = "x-request-id" in reply.headers
+    ours = REQUEST_ID in reply.headers
     if not said or (status == 404 and not ours):
         kind = reply.headers.get("content-type", "no content type")
         return NOT_US.format(url=request.url, status=status, kind=kind)
@@ -184,11 +190,11 @@ def _no_answer(error: Exception, target: Target, use_proxy: bool) -> str:
     return f"{target.root} does not speak HTTP as expected: {str(error)[:LONGEST]}."
 
 
-def _proxy_remark(target: Target) -> str | None:
-    variables = _proxies(target)
-    if not variables:
-        return None
-    return PROXY_SET.format(variables=variables, host=_host(target))
+def _remark(target: Target, reply: httpx.Response, use_proxy: bool) -> str | None:
+    if REQUEST_ID not in reply.headers:
+        return PAST_US.format(root=target.root)
+    variables = "" if use_proxy else _proxies(target)
+    return PROXY_SET.format(variables=variables, host=_host(target)) if variables else None
 
 
 def _proxies(target: Target) -> str:

@@ -10,12 +10,10 @@ from gateway.clients import too_long
 from gateway.clients.setup import MakeSetup
 from gateway.errors import (
     BadRequest,
-    Conflict,
     Forbidden,
     GatewayError,
     NotFound,
     RateLimited,
-    RequestTimeout,
     TooLarge,
     Unauthorized,
 )
@@ -33,7 +31,7 @@ CONTEXT = "context_length_exceeded"
 _STOP: Headers = ((b"x-should-retry", b"false"),)
 _NONE: Headers = ()
 
-_POINTLESS = (Forbidden, NotFound, RequestTimeout, Conflict, TooLarge)
+_POINTLESS = (Forbidden, NotFound, TooLarge)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from tests.support.apis import CHAT, MESSAGES, RESPONSES
 from tests.support.ports import nobody
 from tests.support.running import KEY, configuration, running
 from tests.support.scripted import ScriptedBackend, reply, scripted
-from tests.support.simulated import Simulated, simulated
+from tests.support.simulated import UPSTREAM, Simulated, simulated
 from tests.support.site import answers, refuses, says, streams
 
 DIALECTS = {CHAT.api: CHAT, MESSAGES.api: MESSAGES, RESPONSES.api: RESPONSES}
@@ -58,6 +58,7 @@ async def test_each_client_gets_an_answer(both: Simulated, client: str) -> None:
     before = len(both.it.records)
     verdict = await tried(client, target(both))
     assert verdict.ok, verdict.sentence
+    assert verdict.remark is None
     title = CLIENTS[client].title
     assert verdict.sentence == f"It works: {title} gets answers of model m from arm a0."
     assert verdict.ttft_ms is not None and 0 < verdict.ttft_ms < 30_000
@@ -194,6 +195,12 @@ async def test_a_key_at_its_limit(tmp_path: Path) -> None:
             verdict = await tried("curl", Target(it.url, KEY, "m"))
     assert verdict.status == 429
     assert "Refused with HTTP 429: Key `dev` has used its 1 requests per minute" in verdict.sentence
+
+
+async def test_the_engine_itself_answers(both: Simulated) -> None:
+    verdict = await tried("codex", Target(both.engine.url, KEY, UPSTREAM))
+    assert verdict.ok and verdict.remark is not None
+    assert f"{both.engine.url} may be the engine itself" in verdict.remark
 
 
 # Proxies

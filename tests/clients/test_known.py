@@ -6,7 +6,8 @@ import anthropic
 import openai
 import pytest
 
-from gateway.clients.known import CLIENTS, OTHER, recognise
+from gateway.clients.known import CLIENTS, OTHER, _of_agent, recognise
+from gateway.clients.profile import Profile
 
 NAMES = [
     "claude-code",
@@ -73,8 +74,6 @@ def test_nobody() -> None:
 
 
 def test_long_names_are_not_kept_in_memory() -> None:
-    from gateway.clients.known import _of_agent
-
     _of_agent.cache_clear()
     for number in range(2000):
         recognise([(b"user-agent", b"%032d" % number + b"x" * 60_000)])
@@ -82,7 +81,6 @@ def test_long_names_are_not_kept_in_memory() -> None:
 
 
 @pytest.mark.parametrize("profile", CLIENTS.values(), ids=lambda profile: profile.name)
-def test_every_profile_is_whole(profile: object) -> None:
-    found = CLIENTS[profile.name]  # type: ignore[attr-defined]
-    assert found.title and found.path.startswith("/") and found.user_agent
-    assert all(agent == agent.lower() for agent in found.agents)
+def test_every_profile_is_whole(profile: Profile) -> None:
+    assert profile.title and profile.path.startswith("/") and profile.user_agent
+    assert all(agent == agent.lower() for agent in profile.agents)
