@@ -136,7 +136,8 @@ def _judged(
 ) -> Verdict:
     arm = reply.headers.get("x-gateway-arm")
     if stream.error is not None:
-        return Verdict(False, f"The answer broke off: {stream.error}", 200, arm=arm)
+        what = "Refused" if stream.first_token is None else "The answer broke off"
+        return Verdict(False, f"{what}: {stream.error}", 200, arm=arm)
     if stream.first_token is None:
         sentence = (
             f"The stream ended without a word: ask model {target.model}'s server directly whether "

@@ -102,7 +102,7 @@ async def test_the_command_for_programs(
     bad = await asyncio.to_thread(run, *words, "--model", "absent")
     assert bad.status == 1
     verified = json.loads(bad.out)["verified"]
-    assert (verified["ok"], verified["status"]) == (False, 404)
+    assert (verified["ok"], verified["status"]) == (False, 400)
     assert "There is no model `absent` here" in verified["sentence"]
 
 
@@ -120,7 +120,8 @@ async def test_an_unknown_key(both: Simulated, client: str) -> None:
 @every_client
 async def test_an_unknown_model(both: Simulated, client: str) -> None:
     verdict = await tried(client, target(both, model="absent"))
-    assert (verdict.ok, verdict.status) == (False, 404)
+    # Codex tries everything else again that is refused.
+    assert (verdict.ok, verdict.status) == (False, 400 if client == "codex" else 404)
     assert "There is no model `absent` here. Models for this key: `m`" in verdict.sentence
 
 
@@ -165,6 +166,7 @@ async def test_no_server_of_the_model_answers(tmp_path: Path, client: str) -> No
     async with scripted(refuses("500 Internal Server Error")) as backend:
         verdict = await through(tmp_path, backend, client)
     assert not verdict.ok
+    assert verdict.sentence.startswith("Refused")
     assert "The model's server failed to answer" in verdict.sentence
 
 
