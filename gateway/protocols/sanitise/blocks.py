@@ -7,9 +7,7 @@ from typing import Literal
 import msgspec
 
 from gateway.protocols.fields import Fields
-from gateway.protocols.sanitise.explain import explained, text
 from gateway.protocols.sanitise.parts import (
-    arguments,
     decoded,
     elements,
     encoded,
@@ -18,9 +16,8 @@ from gateway.protocols.sanitise.parts import (
     same,
     word,
 )
-
-BILLING = "x-anthropic-billing-header"
-"""How Claude Code's line begins that is another one with every request."""
+from gateway.protocols.translate.messages_blocks import Block
+from gateway.protocols.translate.messages_content import GAP, arguments, part, told
 
 FAILED = "Error: "
 """How a result begins whose tool failed: vLLM drops `is_error` without a word."""
@@ -63,16 +60,17 @@ class _ToolResult(msgspec.Struct, gc=False, tag="tool_result"):
     is_error: bool | None = None
 
 
-_Block = _Text | _Image | _Reference | _Thinking | _Redacted | _ToolUse | _ToolResult
+_Sound = _Text | _Image | _Reference | _Thinking | _Redacted | _ToolUse | _ToolResult
 
 
 class _Message(msgspec.Struct, gc=False):
     """A message that vLLM takes, and reads whole but for results of tools."""
 
     role: Literal["user", "assistant"]
-    content: str | list[_Block]
+    content: str | list[_Sound]
 
 
+_block = msgspec.json.Decoder(Block).decode
 _sound = msgspec.json.Decoder(_Message).decode
 _sound_parts = msgspec.json.Decoder(list[_Text | _Image | _Reference]).decode
 
@@ -100,30 +98,36 @@ def message(raw: msgspec.Raw) -> msgspec.Raw | None:
     if is_null(content):
         changes["content"] = encoded("")
     elif given is not None:
-        kept = [one for one in given if not (instructs and _is_billing(one))]
-        if given and not kept:
+        new = system(given) if instructs else [block(one) for one in given]
+        if given and not new:
             return None
-        new = [part for one in kept for part in block(one)]
         if not same(new, given):
             changes["content"] = encoded(new)
+    elif instructs and told(word(content)) != word(content):
+        return encoded({**fields, **changes, "content": told(word(content))})
     return encoded({**fields, **changes}) if changes else raw
 
 
 def system(given: list[msgspec.Raw]) -> list[msgspec.Raw]:
-    """The blocks of the system text, without the billing line."""
-    return [part for one in given if not _is_billing(one) for part in block(one)]
+    """The blocks of instructions, without the billing line."""
+    return [block(kept) for one in given if (kept := _unbilled(one)) is not None]
 
 
-def block(raw: msgspec.Raw) -> list[msgspec.Raw]:
-    """A message's block in blocks that vLLM takes: itself, if it does."""
+def block(raw: msgspec.Raw) -> msgspec.Raw:
+    """A message's block as one that vLLM takes: itself, if it does."""
     fields = members(raw) or {}
     kind = word(fields.get("type"))
     if kind == "tool_use":
-        return [_tool_use(raw, fields)]
+        return _tool_use(raw, fields)
     if kind == "tool_result":
-        return [_tool_result(raw, fields)]
+        return _tool_result(raw, fields)
     # What has no type is for the backend to judge.
-    return explained(kind, fields) if kind and kind not in _TAKEN else [raw]
+    return _said(raw, kind) if kind and kind not in _TAKEN else raw
+
+
+def text(value: str) -> msgspec.Raw:
+    """A text block."""
+    return encoded({"type": "text", "text": value})
 
 
 def instructions(raw: msgspec.Raw) -> str:
@@ -131,9 +135,9 @@ def instructions(raw: msgspec.Raw) -> str:
     content = (members(raw) or {}).get("content")
     given = elements(content)
     if given is None:
-        return word(content)
-    texts = (word((members(one) or {}).get("text")) for one in given if not _is_billing(one))
-    return "".join(texts)
+        return told(word(content))
+    texts = (told(word((members(one) or {}).get("text"))) for one in given)
+    return GAP.join(filter(None, texts))
 
 
 def _is_sound(raw: msgspec.Raw) -> bool:
@@ -152,15 +156,30 @@ def _is_sound(raw: msgspec.Raw) -> bool:
     return True
 
 
-def _is_billing(raw: msgspec.Raw) -> bool:
-    return word((members(raw) or {}).get("text")).startswith(BILLING)
+def _unbilled(raw: msgspec.Raw) -> msgspec.Raw | None:
+    """A block without the billing line; None where it was no more than that."""
+    fields = members(raw) or {}
+    given = word(fields.get("text"))
+    kept = told(given)
+    if kept == given:
+        return raw
+    return encoded({**fields, "text": kept}) if kept else None
+
+
+def _said(raw: msgspec.Raw, kind: str) -> msgspec.Raw:
+    """A block that no open model's server takes, as text that says what can be read of it."""
+    try:
+        said = part(_block(raw))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        said = f"[{kind} left out: it cannot be read here]"
+    return text(said if isinstance(said, str) else f"[{kind}]")
 
 
 def _tool_use(raw: msgspec.Raw, fields: Fields) -> msgspec.Raw:
     given = fields.get("input")
-    if is_null(given) or members(given) is not None:
+    if given is None or is_null(given) or members(given) is not None:
         return raw
-    return encoded({**fields, "input": arguments(decoded(given))})
+    return encoded({**fields, "input": msgspec.Raw(arguments(given).encode())})
 
 
 def _tool_result(raw: msgspec.Raw, fields: Fields) -> msgspec.Raw:
@@ -169,7 +188,7 @@ def _tool_result(raw: msgspec.Raw, fields: Fields) -> msgspec.Raw:
     given = elements(content)
     changes: Fields = {}
     if given is not None:
-        parts = [one for part in given for one in _part(part)]
+        parts = [_part(one) for one in given]
         if failed:
             changes["content"] = encoded(_failed(parts))
         elif not same(parts, given):
@@ -182,11 +201,10 @@ def _tool_result(raw: msgspec.Raw, fields: Fields) -> msgspec.Raw:
     return encoded({**kept, **changes})
 
 
-def _part(raw: msgspec.Raw) -> list[msgspec.Raw]:
-    """A part of a tool's result in parts that vLLM reads."""
-    fields = members(raw) or {}
-    kind = word(fields.get("type"))
-    return explained(kind, fields) if kind and kind not in _READ else [raw]
+def _part(raw: msgspec.Raw) -> msgspec.Raw:
+    """A part of a tool's result as one that vLLM reads."""
+    kind = word((members(raw) or {}).get("type"))
+    return _said(raw, kind) if kind and kind not in _READ else raw
 
 
 def _failed(parts: list[msgspec.Raw]) -> list[msgspec.Raw]:

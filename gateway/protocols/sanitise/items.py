@@ -9,8 +9,6 @@ import msgspec
 
 from gateway.protocols.fields import Fields
 from gateway.protocols.sanitise.parts import (
-    arguments,
-    decoded,
     elements,
     encoded,
     is_null,
@@ -18,12 +16,12 @@ from gateway.protocols.sanitise.parts import (
     same,
     word,
 )
+from gateway.protocols.translate import responses_notes as notes
+from gateway.protocols.translate.responses_items import as_object
 from gateway.protocols.translate.responses_tools import Called, Names
 
 _Items = list[msgspec.Raw]
 _NULL = msgspec.Raw(b"null")
-# A picture that a server made stands in its call.
-_LONGEST_NOTE = 2000
 
 
 class _Item(msgspec.Struct, gc=False):
@@ -54,7 +52,7 @@ def item(raw: msgspec.Raw, names: Names) -> _Items:
     repair = _REPAIRS.get(seen.type)
     if repair is not None:
         return repair(raw, seen, names)
-    return _of_other_tool(raw, seen, names)
+    return _of_others(raw, seen)
 
 
 def _message(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
@@ -79,12 +77,13 @@ def _message(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
 def _call(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
     function = names.function(Called(seen.name, seen.namespace))
     given = seen.arguments
-    sound = isinstance(given, str) and members(msgspec.Raw(given.encode())) is not None
-    if sound and seen.namespace is None and function == seen.name:
+    if given is None:
+        given = ""
+    called = as_object(given if isinstance(given, str) else _text_of(encoded(given)))
+    if called == seen.arguments and seen.namespace is None and function == seen.name:
         return [raw]
     fields = members(raw) or {}
     fields.pop("namespace", None)
-    called = encoded(given if sound else _text_of(arguments(given)))
     return [encoded({**fields, "name": function, "arguments": called})]
 
 
@@ -112,20 +111,12 @@ def _reasoning(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
 def _custom_call(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
     fields = members(raw) or {}
     function = names.function(Called(seen.name, seen.namespace, custom=True))
-    return [_function_call(fields, function, {"input": word(fields.get("input"))})]
+    given = _text_of(encoded({"input": word(fields.get("input"))}))
+    return [_function_call(fields, function, given)]
 
 
 def _custom_output(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
     return _output(_changed(raw, type=encoded("function_call_output")), seen, names)
-
-
-def _compaction(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
-    note = "[The conversation before this was summed up in a form that cannot be read here.]"
-    return [encoded({"type": "message", "role": "user", "content": note})]
-
-
-def _itself(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
-    return [raw]
 
 
 _REPAIRS: dict[str, Callable[[msgspec.Raw, _Item, Names], _Items]] = {
@@ -135,48 +126,43 @@ _REPAIRS: dict[str, Callable[[msgspec.Raw, _Item, Names], _Items]] = {
     "reasoning": _reasoning,
     "custom_tool_call": _custom_call,
     "custom_tool_call_output": _custom_output,
-    "compaction": _compaction,
-    "compaction_summary": _compaction,
-    "item_reference": _itself,
 }
 
 
-def _of_other_tool(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
-    """Calls of tools that are no functions: as functions where the client ran them.
-
-    What a server ran (a web search) has no id to answer to, and its result is part of the call;
-    a note of it stays.
-    """
-    fields = members(raw) or {}
-    answers = word(fields.get("call_id"))
-    kind = seen.type
-    if kind.endswith("_output") and answers:
-        output = fields.get("output", _without(fields, "type", "id", "call_id", "status"))
-        said = word(output) or _text_of(output)
+def _of_others(raw: msgspec.Raw, seen: _Item) -> _Items:
+    """What tools that are no functions leave in a conversation, told as in a translated one."""
+    fields, kind = members(raw) or {}, seen.type
+    if kind in notes.CALLS:
+        did = fields.get("action") or fields.get("operation") or fields.get("arguments")
+        called = as_object(word(did) or _text_of(did or encoded({})))
+        return [_function_call(fields, notes.CALLS[kind], called)]
+    if kind in notes.RESULTS:
+        output = fields.get("output") or encoded("")
+        said = word(output) if _is_text(output) else _text_of(output)
+        answers = _answers(fields)
         return [encoded({"type": "function_call_output", "call_id": answers, "output": said})]
-    if not kind.endswith("_call"):
-        return [raw]
-    given = fields.get("action", _without(fields, "type", "id", "call_id", "status"))
-    tool = kind.removesuffix("_call")
-    if answers:
-        return [_function_call(fields, tool, given)]
-    said = _text_of(given)
-    note = f"[{tool}: {said if len(said) <= _LONGEST_NOTE else said[:_LONGEST_NOTE] + '…'}]"
-    return [encoded({"type": "message", "role": "assistant", "content": note})]
+    if kind in notes.NOTED:
+        said = notes.note(kind, seen.name, fields.get("action"))
+        return [encoded({"type": "message", "role": "assistant", "content": said})]
+    if kind in notes.COMPACTED:
+        return [encoded({"type": "message", "role": "user", "content": notes.COMPACTION})]
+    return [] if kind in notes.SILENT else [raw]
 
 
-def _function_call(fields: Fields, name: str, given: Any) -> msgspec.Raw:
+def _function_call(fields: Fields, name: str, called: str) -> msgspec.Raw:
     call = {
         "type": "function_call",
-        "call_id": fields.get("call_id", _NULL),
+        "call_id": _answers(fields),
         "name": name,
-        "arguments": _text_of(_arguments_of(given)),
+        "arguments": called,
     }
     return encoded({"id": fields["id"], **call} if "id" in fields else call)
 
 
-def _arguments_of(given: Any) -> msgspec.Raw:
-    return arguments(decoded(given) if isinstance(given, msgspec.Raw) else given)
+def _answers(fields: Fields) -> msgspec.Raw:
+    """By which id a call and its result belong together."""
+    given = fields.get("call_id")
+    return fields.get("id", _NULL) if given is None or is_null(given) else given
 
 
 def _with_details(content: msgspec.Raw) -> msgspec.Raw:
@@ -195,10 +181,6 @@ def _with_detail(raw: msgspec.Raw) -> msgspec.Raw:
     return encoded({**fields, "detail": "auto"})
 
 
-def _without(fields: Fields, *names: str) -> msgspec.Raw:
-    return encoded({name: value for name, value in fields.items() if name not in names})
-
-
 def _changed(raw: msgspec.Raw, **changes: msgspec.Raw) -> msgspec.Raw:
     return encoded({**(members(raw) or {}), **changes})
 
@@ -209,3 +191,7 @@ def _text_of(raw: msgspec.Raw) -> str:
 
 def _is_list(raw: msgspec.Raw) -> bool:
     return bytes(memoryview(raw)[:1]) == b"["
+
+
+def _is_text(raw: msgspec.Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) == b'"'

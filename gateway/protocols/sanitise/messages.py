@@ -11,7 +11,6 @@ import msgspec
 from gateway.errors import BadRequest
 from gateway.protocols.fields import Fields
 from gateway.protocols.sanitise import blocks
-from gateway.protocols.sanitise.explain import text
 from gateway.protocols.sanitise.parts import (
     Changes,
     decoded,
@@ -21,6 +20,7 @@ from gateway.protocols.sanitise.parts import (
     same,
     word,
 )
+from gateway.protocols.translate.messages_content import GAP, told
 
 LEAST_BUDGET = 1024
 """Thinking tokens: vLLM refuses a smaller budget, as Anthropic does."""
@@ -67,7 +67,7 @@ def _conversation(fields: Fields, changes: Changes) -> None:
     """Messages and system text; instructions that come before the first turn belong to it."""
     given = elements(fields.get("messages")) or []
     first = next((n for n, raw in enumerate(given) if not blocks.is_system(raw)), 0)
-    lead = "\n\n".join(filter(None, map(blocks.instructions, given[:first])))
+    lead = GAP.join(filter(None, map(blocks.instructions, given[:first])))
     new = [one for one in map(blocks.message, given[first:]) if one is not None]
     if not same(new, given):
         changes["messages"] = _encode(new)
@@ -80,11 +80,14 @@ def _system(raw: msgspec.Raw | None, lead: str, changes: Changes) -> None:
         new = blocks.system(given)
         if lead:
             # vLLM joins the blocks with nothing between them.
-            new.append(text(f"\n\n{lead}" if new else lead))
+            new.append(blocks.text(f"{GAP}{lead}" if new else lead))
         if not same(new, given):
             changes["system"] = _encode(new) if new else None
-    elif lead and (is_null(raw) or word(raw)):
-        changes["system"] = _encode(f"{word(raw)}\n\n{lead}" if word(raw) else lead)
+        return
+    said = word(raw)
+    whole = GAP.join(filter(None, (told(said), lead)))
+    if whole != said:
+        changes["system"] = _encode(whole) if whole else None
 
 
 def _tools(fields: Fields, changes: Changes) -> None:

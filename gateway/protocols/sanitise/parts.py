@@ -11,9 +11,6 @@ from gateway.protocols.fields import Fields
 Changes = dict[str, bytes | None]
 """New values of top-level fields, None for one to remove: what `splice.set_fields` takes."""
 
-UNPARSED = "__unparsedToolInput"
-"""Where Claude Code itself keeps the input of a call whose JSON was broken."""
-
 _object = msgspec.json.Decoder(Fields).decode
 _list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _any = msgspec.json.Decoder().decode
@@ -68,11 +65,3 @@ def is_null(raw: msgspec.Raw | None) -> bool:
 def same(new: list[msgspec.Raw], old: list[msgspec.Raw]) -> bool:
     """Whether these are the very elements that a list had."""
     return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
-
-
-def arguments(value: Any) -> msgspec.Raw:
-    """What a tool was called with as an object, which is all that chat templates take."""
-    given = msgspec.Raw(value.encode()) if isinstance(value, str) else encoded(value)
-    if members(given) is not None:
-        return given
-    return encoded({} if value in ("", None) else {UNPARSED: value})

@@ -94,7 +94,7 @@ class Conversation:
             arguments = item.arguments if item.arguments is not None else ""
             if not isinstance(arguments, str):
                 raise fault("arguments", "has to be a string of JSON")
-            self._add_call(item, _object(arguments))
+            self._add_call(item, as_object(arguments))
         elif kind == "custom_tool_call":
             self._add_call(item, _json({"input": item.input or ""}), custom=True)
         elif kind in ("function_call_output", "custom_tool_call_output"):
@@ -174,7 +174,7 @@ class Conversation:
         """What the API's operator would run, or has left behind."""
         if kind in notes.CALLS:
             did = given(item.action) or given(item.operation) or _json(item.arguments).encode()
-            self._add_call(item, _object(bytes(did).decode()), name=notes.CALLS[kind])
+            self._add_call(item, as_object(bytes(did).decode()), name=notes.CALLS[kind])
         elif kind in notes.RESULTS:
             self._add_result(item)
         elif kind in notes.NOTED:
@@ -224,7 +224,7 @@ def _call_id(item: Item) -> str:
     return call_id
 
 
-def _object(arguments: str) -> str:
+def as_object(arguments: str) -> str:
     """A call's arguments as a JSON object, which is what templates read them as.
 
     A model's call that was cut off comes back with every later turn.

@@ -128,6 +128,14 @@ def test_the_billing_line_does_not_reach_the_engine() -> None:
     body = msgspec.json.encode({**CLEAN, "system": [BILLING, RULES]})
     assert set_fields(body, repair(parse(body))) == msgspec.json.encode(CLEAN)
     assert after(repair, messages=HI, system=[BILLING]) == {"messages": HI}
+    assert after(repair, messages=HI, system=BILLING["text"]) == {"messages": HI}
+
+
+def test_what_follows_the_billing_line_stays() -> None:
+    told = BILLING["text"] + "\n\nRules."
+    assert after(repair, messages=HI, system=told)["system"] == "Rules."
+    blocks = [{**RULES, "text": told}]
+    assert after(repair, messages=HI, system=blocks)["system"] == [RULES]
 
 
 SYSTEM = {"role": "system", "content": "Be short."}
