@@ -21,6 +21,8 @@ from gateway.protocols.translate.responses_items import as_object
 from gateway.protocols.translate.responses_tools import Called, Names
 
 _Items = list[msgspec.Raw]
+_SYSTEM = frozenset({"system", "developer"})
+_TEXTS = frozenset({"input_text", "output_text", "text"})
 _NULL = msgspec.Raw(b"null")
 
 
@@ -55,7 +57,29 @@ def item(raw: msgspec.Raw, names: Names) -> _Items:
     return _of_others(raw, seen)
 
 
+def instructions(raw: msgspec.Raw) -> tuple[str, str] | None:
+    """The role and the text of a message that gives instructions; None for any other item."""
+    try:
+        seen = _look(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if seen.type != "message" or seen.role not in _SYSTEM:
+        return None
+    given = elements(seen.content)
+    if given is None:
+        return seen.role, word(seen.content)
+    parts = [members(one) or {} for one in given]
+    if any(word(part.get("type")) not in _TEXTS for part in parts):
+        return None
+    return seen.role, "\n".join(word(part.get("text")) for part in parts)
+
+
 def _message(raw: msgspec.Raw, seen: _Item, names: Names) -> _Items:
+    if seen.role in _SYSTEM:
+        # Templates want the system's words first, and know no developer; in its place the text
+        # can only be the user's.
+        seen.role = "user"
+        raw = _changed(raw, role=encoded("user"))
     content = seen.content
     if is_null(content):
         return [_changed(raw, content=encoded(""))] if seen.role else [raw]

@@ -12,7 +12,7 @@ import msgspec
 
 from gateway.errors import BadRequest
 from gateway.protocols.fields import Fields
-from gateway.protocols.sanitise.items import item
+from gateway.protocols.sanitise.items import instructions, item
 from gateway.protocols.sanitise.parts import (
     Changes,
     decoded,
@@ -23,6 +23,7 @@ from gateway.protocols.sanitise.parts import (
     same,
     word,
 )
+from gateway.protocols.translate.messages_content import GAP
 from gateway.protocols.translate.responses_tools import Called, Names, flatten
 
 _TIERS = frozenset({"auto", "default", "flex", "scale", "priority"})
@@ -62,17 +63,45 @@ def repair(fields: Fields) -> tuple[Changes, Names | None]:
     try:
         names = _tools(fields, changes)
         known = names or Names()
-        given = elements(fields.get("input"))
-        if given is not None:
-            new = [one for raw in given for one in item(raw, known)]
-            if not same(new, given):
-                changes["input"] = _encode(new)
+        _input(fields, known, changes)
         if "tool_choice" in fields:
             _choice(fields["tool_choice"], known, changes)
         _options(fields, changes)
     except RecursionError:
         raise BadRequest("The request body is nested too deeply.") from None
     return changes, names
+
+
+def _input(fields: Fields, names: Names, changes: Changes) -> None:
+    """The items; what instructs before the first turn becomes one system message.
+
+    Templates take one at most, at the beginning, and few know a developer.
+    """
+    given = elements(fields.get("input"))
+    if given is None:
+        return
+    lead = _lead(given) if is_null(fields.get("previous_response_id")) else []
+    own, head = word(fields.get("instructions")), 0
+    if not own and [role for role, _ in lead] == ["system"]:
+        lead, head = [], 1
+    elif lead:
+        texts = (own, *(text for _, text in lead))
+        changes["instructions"] = _encode(GAP.join(filter(None, texts)))
+    turns = given[len(lead) + head :]
+    new = [*given[:head], *(one for raw in turns for one in item(raw, names))]
+    if not same(new, given):
+        changes["input"] = _encode(new)
+
+
+def _lead(given: list[msgspec.Raw]) -> list[tuple[str, str]]:
+    """Role and text of the instructions that a conversation begins with, if more than those."""
+    lead: list[tuple[str, str]] = []
+    for raw in given:
+        told = instructions(raw)
+        if told is None:
+            return lead
+        lead.append(told)
+    return []
 
 
 def _tools(fields: Fields, changes: Changes) -> Names | None:

@@ -41,7 +41,7 @@ PATCH = {
 CLEAN: dict[str, Any] = {
     "model": "m",
     "input": [
-        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "a"}]},
+        {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "a"}]},
         {"role": "user", "content": "hi"},
         {
             "type": "message",
@@ -148,6 +148,41 @@ def test_what_vllm_cannot_include_is_not_asked_for() -> None:
     sealed, sources = "reasoning.encrypted_content", "web_search_call.action.sources"
     assert done(input="hi", include=[sealed, sources]) == {"input": "hi", "include": [sealed]}
     assert done(input="hi", include=[sources]) == {"input": "hi"}
+
+
+USER = {"type": "message", "role": "user", "content": "hi"}
+RULES = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "A."}]}
+ALSO = {"type": "message", "role": "system", "content": "B."}
+SHOWN = {
+    "type": "message",
+    "role": "developer",
+    "content": [{"type": "input_image", "image_url": "x", "detail": "low"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"input": [RULES, ALSO, USER]}, {"input": [USER], "instructions": "A.\n\nB."}),
+        (
+            {"instructions": "Own.", "input": [ALSO, USER]},
+            {"instructions": "Own.\n\nB.", "input": [USER]},
+        ),
+        ({"input": [ALSO, USER]}, {"input": [ALSO, USER]}),
+        ({"input": [USER, ALSO]}, {"input": [USER, {**ALSO, "role": "user"}]}),
+        ({"input": [RULES]}, {"input": [{**RULES, "role": "user"}]}),
+        (
+            {"input": [RULES, SHOWN, USER]},
+            {"instructions": "A.", "input": [{**SHOWN, "role": "user"}, USER]},
+        ),
+        (
+            {"previous_response_id": "resp_1", "input": [RULES, USER]},
+            {"previous_response_id": "resp_1", "input": [{**RULES, "role": "user"}, USER]},
+        ),
+    ],
+)
+def test_there_is_one_system_message_and_no_developer(given: Any, expected: Any) -> None:
+    assert done(**given) == expected
 
 
 WORDS = [
