@@ -80,22 +80,14 @@ class ToolResult(msgspec.Struct, tag="tool_result", gc=False):
     is_error: bool | None = None
 
 
-class ToolReference(msgspec.Struct, tag="tool_reference", gc=False):
-    tool_name: str = ""
-
-
-class Compaction(msgspec.Struct, tag="compaction", gc=False):
-    """A summary in the place of what came before it."""
-
-    content: str | None = None
-
-
 class Foreign(msgspec.Struct, gc=False):
     """A trace of tools that ran on Anthropic's servers, in a conversation continued elsewhere."""
 
     name: OptionalRaw = UNSET
     input: OptionalRaw = UNSET
     content: OptionalRaw = UNSET
+    tool_name: OptionalRaw = UNSET
+    file_id: OptionalRaw = UNSET
 
 
 class ServerToolUse(Foreign, tag="server_tool_use", gc=False): ...
@@ -125,7 +117,13 @@ class EditorResult(Foreign, tag="text_editor_code_execution_tool_result", gc=Fal
 class ToolSearchResult(Foreign, tag="tool_search_tool_result", gc=False): ...
 
 
+class ToolReference(Foreign, tag="tool_reference", gc=False): ...
+
+
 class ContainerUpload(Foreign, tag="container_upload", gc=False): ...
+
+
+class Compaction(Foreign, tag="compaction", gc=False): ...
 
 
 Block = (

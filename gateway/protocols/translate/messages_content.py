@@ -1,24 +1,29 @@
-"""What the blocks of a Messages conversation are as chat text and chat parts."""
+"""What the blocks of a Messages conversation are as chat text and chat parts.
+
+A document that a chat server cannot read, or a file only Anthropic has, becomes a note in its
+place: refusing it would end a conversation that repeats it with every turn, and dropping it
+would leave the model guessing.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 
-from gateway.protocols.fields import parse
-from gateway.protocols.sanitise.blocks import BILLING, FAILED
-from gateway.protocols.sanitise.explain import explained
-from gateway.protocols.sanitise.parts import arguments as as_object
-from gateway.protocols.sanitise.parts import decoded
 from gateway.protocols.translate.messages_blocks import (
+    Base64,
     Block,
-    Compaction,
+    Blocks,
     Content,
+    Document,
     File,
+    Foreign,
     Image,
+    Plain,
+    SearchResult,
     Text,
-    ToolReference,
     ToolResult,
     Url,
 )
@@ -26,37 +31,38 @@ from gateway.protocols.translate.messages_blocks import (
 GAP = "\n\n"
 """Between texts that were blocks of their own."""
 
+UNPARSED = "__unparsedToolInput"
+"""Where Claude Code keeps a call's input that is no JSON object: `{UNPARSED: {"raw": text}}`."""
+
 Part = str | dict[str, Any]
 """A text, or a chat content part of another kind."""
 
-_readable = msgspec.json.Decoder(Text | Image).decode
+_BILLING = "x-anthropic-billing-header"
+
+
+def told(text: str) -> str:
+    """Text of the system, without Claude Code's billing line.
+
+    The line differs from request to request, so no prompt that has it is found in a cache.
+    """
+    return text.partition("\n")[2].lstrip("\n") if text.startswith(_BILLING) else text
 
 
 def system_texts(content: Content) -> list[str]:
     """The texts of a system prompt or of a system message, in order."""
     if content is None:
         return []
-    found = [content] if isinstance(content, str) else [_text(parts(block)) for block in content]
-    return [text for text in map(_told, found) if text]
+    blocks = [content] if isinstance(content, str) else map(_as_text, content)
+    return [text for text in map(told, blocks) if text]
 
 
-def parts(block: Block) -> list[Part]:
-    """A block of a user's message, or of a tool's result.
-
-    What chat cannot carry is text that says so: refusing it would end a conversation that repeats
-    it with every turn, and dropping it would leave the model guessing.
-    """
+def part(block: Block) -> Part:
+    """A block of a user's message."""
     if isinstance(block, Text):
-        return [block.text] if block.text else []
+        return block.text
     if isinstance(block, Image):
-        return [_image(block)]
-    if isinstance(block, Compaction):
-        return [block.content] if block.content else []
-    if isinstance(block, ToolReference):
-        return [f"[tool_reference: {block.tool_name}]"]
-    kind = str(block.__struct_config__.tag)
-    said = explained(kind, parse(msgspec.json.encode(block)))
-    return [part for raw in said for part in parts(_readable(raw))]
+        return _image(block)
+    return _as_text(block)
 
 
 def result(block: ToolResult) -> tuple[str, list[Part]]:
@@ -65,38 +71,93 @@ def result(block: ToolResult) -> tuple[str, list[Part]]:
     if block.content is None or isinstance(block.content, str):
         text = block.content or ""
     else:
-        found = [part for one in block.content for part in parts(one)]
-        images = [part for part in found if not isinstance(part, str)]
-        text = _text(found)
-    return (FAILED + (text or "the tool failed") if block.is_error else text), images
+        parts = list(map(part, block.content))
+        images = [one for one in parts if not isinstance(one, str)]
+        text = GAP.join(one if isinstance(one, str) else "[image]" for one in parts)
+    return (f"Error: {text}" if block.is_error else text), images
 
 
 def arguments(raw: msgspec.Raw | msgspec.UnsetType) -> str:
     """The input of a replayed call as the JSON object that chat templates rely on."""
-    if raw is msgspec.UNSET:
+    text = "" if raw is msgspec.UNSET else bytes(raw).decode()
+    if text.startswith("{"):
+        return text
+    if text in ("", "null", '""'):
         return "{}"
-    text = bytes(raw).decode()
-    return text if text.startswith("{") else bytes(as_object(decoded(raw))).decode()
+    return as_object(msgspec.json.decode(text)) if text.startswith('"') else _unparsed(text)
 
 
-def _told(text: str) -> str:
-    """Text of the system, without Claude Code's billing line.
+def as_object(text: str) -> str:
+    """Arguments as a model wrote them: as they are if they are a JSON object, else wrapped."""
+    if not text.strip():
+        return "{}"
+    try:
+        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return _unparsed(text)
+    return text
 
-    The line differs from request to request, so no prompt that has it is found in a cache.
-    """
-    return text.partition("\n")[2].lstrip("\n") if text.startswith(BILLING) else text
 
-
-def _text(found: list[Part]) -> str:
-    return GAP.join(part if isinstance(part, str) else "[image]" for part in found)
+def _unparsed(text: str) -> str:
+    return msgspec.json.encode({UNPARSED: {"raw": text}}).decode()
 
 
 def _image(block: Image) -> Part:
     source = block.source
     if isinstance(source, File):
-        return f"[image {source.file_id} left out: it was uploaded elsewhere]"
+        return _note("image", source.file_id, "it was uploaded elsewhere")
     if isinstance(source, Url):
         url = source.url
     else:
         url = f"data:{source.media_type};base64,{source.data}"
     return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _as_text(block: Block) -> str:
+    """A block where only text can stand."""
+    if isinstance(block, Text):
+        return block.text
+    if isinstance(block, Document):
+        return _document(block)
+    if isinstance(block, SearchResult):
+        return "\n".join((f"{block.title} ({block.source})", *(one.text for one in block.content)))
+    if isinstance(block, Image):
+        return "[image]"
+    return _foreign(block) if isinstance(block, Foreign) else ""
+
+
+def _document(block: Document) -> str:
+    source, title = block.source, block.title or ""
+    if isinstance(source, Plain):
+        text = source.data
+    elif isinstance(source, Blocks):
+        inside = source.content
+        text = inside if isinstance(inside, str) else GAP.join(map(_as_text, inside))
+    elif isinstance(source, Base64):
+        return _note("document", title, f"{source.media_type} cannot be read here; send its text")
+    elif isinstance(source, Url):
+        return _note("document", title or source.url, "links are not followed here; send its text")
+    else:
+        return _note("document", title or source.file_id, "it was uploaded elsewhere")
+    head = [line for line in (title, block.context) if line]
+    return "\n".join(("<document>", *head, text, "</document>"))
+
+
+def _note(kind: str, name: str, why: str) -> str:
+    return f"[{kind} {name} left out: {why}]" if name else f"[{kind} left out: {why}]"
+
+
+def _foreign(block: Foreign) -> str:
+    kind = str(block.__struct_config__.tag)
+    values = {name: getattr(block, name) for name in block.__struct_fields__}
+    # The standard library's reader, since it bears integers of any size.
+    said = {name: _legible(json.loads(bytes(raw))) for name, raw in values.items() if raw}
+    return f"[{kind} {json.dumps(said, ensure_ascii=False)}]"
+
+
+def _legible(value: Any) -> Any:
+    """Without what is encrypted for Anthropic, which is long and says nothing."""
+    if isinstance(value, dict):
+        kept = {name: one for name, one in value.items() if not name.startswith("encrypted")}
+        return {name: _legible(one) for name, one in kept.items()}
+    return [_legible(one) for one in value] if isinstance(value, list) else value

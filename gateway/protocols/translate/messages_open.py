@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.protocols.sanitise.parts import arguments
+from gateway.protocols.translate.messages_content import as_object
 from gateway.protocols.translate.partial_json import ObjectText
 
 TEXT = b'"type":"text_delta","text":'
@@ -82,4 +82,4 @@ class Call(Block):
 
     def finish(self) -> None:
         if self._raw.strip() and not self._arguments.begun:
-            self.pending = bytes(arguments(self._raw)).decode()
+            self.pending = as_object(self._raw)

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.protocols.sanitise.parts import arguments
 from gateway.protocols.translate import chat_frames
+from gateway.protocols.translate.messages_content import as_object
 from gateway.records import Usage
 
 _STOPS = {
@@ -42,7 +42,7 @@ def whole(reply: bytes, *, model: str, request_id: str) -> bytes:
                 "type": "tool_use",
                 "id": call.id or call_id(request_id, number),
                 "name": function.name or "",
-                "input": arguments(function.text),
+                "input": msgspec.Raw(as_object(function.text).encode()),
             }
         )
     message = opening(model, request_id)

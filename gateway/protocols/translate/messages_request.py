@@ -22,9 +22,6 @@ _BUDGETS = ((4096, "low"), (16384, "medium"))
 """Thinking budgets below these as efforts. vLLM's own `thinking_token_budget` is refused by
 engines that were started without a reasoning configuration."""
 
-_MOST_STOPS = 4
-"""All that chat servers take; clients name what they rely on first."""
-
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 _ENGINE_FIELDS = ("cache_salt", "priority", "kv_transfer_params")
 
@@ -104,7 +101,7 @@ def _fields(request: Request) -> Json:
         if value is not None:
             fields[name] = value
     if request.stop_sequences:
-        fields["stop"] = request.stop_sequences[:_MOST_STOPS]
+        fields["stop"] = request.stop_sequences
     _choose_tool(request, fields)
     _shape_output(request, fields)
     for name in _ENGINE_FIELDS:

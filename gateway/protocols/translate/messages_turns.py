@@ -80,7 +80,10 @@ class _Run:
         images: list[content.Part] = []
         before = len(self._messages)
         for number, block in enumerate(blocks):
-            if isinstance(block, ToolResult):
+            if isinstance(block, Text):
+                if block.text:
+                    parts.append(block.text)
+            elif isinstance(block, ToolResult):
                 text, shown = content.result(block)
                 images += shown
                 self._messages.append(
@@ -89,7 +92,7 @@ class _Run:
             elif isinstance(block, _ASSISTANTS):
                 raise _stray(block, place, number, "assistant")
             else:
-                parts += content.parts(block)
+                parts.append(content.part(block))
         answers = len(self._messages) > before
         self.said += images + (parts or ([] if answers else [""]))
 
@@ -139,7 +142,8 @@ def _assistant(message: Message, place: int) -> Json:
         elif isinstance(block, _USERS):
             raise _stray(block, place, number, "user")
         elif not isinstance(block, RedactedThinking):
-            texts += [part for part in content.parts(block) if isinstance(part, str)]
+            part = content.part(block)
+            texts.append(part if isinstance(part, str) else "")
     said: Json = {"role": "assistant", "content": "".join(texts)}
     if "".join(thoughts):
         said["reasoning"] = "".join(thoughts)

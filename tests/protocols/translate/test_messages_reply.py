@@ -64,7 +64,7 @@ def test_a_reply_is_a_message(sdk: Sdk) -> None:
 @pytest.mark.parametrize("text", ["{", '{"cmd": "echo tr', "[1]", '"a"', "null", '{"a": "\\x"}'])
 def test_arguments_that_are_no_object_are_told_as_such(text: str) -> None:
     (block,) = whole(Answer(calls=[("read", [text])]))["content"]
-    assert block["input"] == {"__unparsedToolInput": text}
+    assert block["input"] == {"__unparsedToolInput": {"raw": text}}
 
 
 def test_an_empty_answer_has_a_block_to_look_at() -> None:

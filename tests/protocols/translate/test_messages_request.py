@@ -100,11 +100,6 @@ def test_sampling_is_handed_on() -> None:
     assert {name: found[name] for name in expected} == expected
 
 
-def test_as_many_stop_sequences_are_asked_for_as_chat_servers_take() -> None:
-    assert request(stop_sequences=list("abcdef"))["stop"] == list("abcd")
-    assert "stop" not in request(stop_sequences=[])
-
-
 def test_a_stream_asks_for_usage() -> None:
     found = request(stream=True)
     assert (found["stream"], found["stream_options"]) == (True, {"include_usage": True})
