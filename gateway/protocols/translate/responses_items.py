@@ -1,8 +1,9 @@
 """The items of a Responses conversation as chat messages.
 
-Three rules keep the engine's prefix cache: what an item becomes depends on the items before it
-only; nothing is written that is not in the request; and system text after the beginning stays
-where it is, as user text, since templates want the system message first.
+Three rules keep the engine's prefix cache. What an item becomes depends on the items before it
+only, so that a turn begins with exactly the messages of the one before. Words that are added, for
+what chat cannot say, are always the same. And system text after the beginning stays where it is,
+as user text, since templates want the system message first.
 """
 
 from __future__ import annotations
@@ -121,17 +122,15 @@ class Conversation:
     def _add_message(self, item: Item) -> None:
         found = read(item.content, "content")
         role = item.role
-        if role == "assistant":
-            self._assistant().texts += ["".join(found.texts)] if found.texts else []
-        elif role == "user":
+        if role == "user" or (role in _SYSTEM and self._leading is None):
             self.user(found.content())
-        elif role not in _SYSTEM:
+        elif role != "assistant" and role not in _SYSTEM:
             raise fault("role", "has to be user, assistant, system or developer")
-        elif self._leading is None:
-            self.user(found.content())
         elif found.parts:
-            raise fault("content", "has to be text, since it is a system message")
-        else:
+            raise fault("content", f"has to be text in a message of the role {role}")
+        elif role == "assistant":
+            self._assistant().texts += ["".join(found.texts)] if found.texts else []
+        elif self._leading is not None:
             self._leading += ["\n".join(found.texts)] if found.texts else []
 
     def _add_reasoning(self, item: Item) -> None:

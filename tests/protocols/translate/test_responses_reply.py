@@ -120,6 +120,16 @@ def test_the_response_repeats_what_was_set_but_not_what_was_long() -> None:
     }
 
 
+def test_another_attempt_is_answered_under_the_same_ids() -> None:
+    translation = asked()
+    body = reply({"content": "yo", "tool_calls": [called("shell", "{}"), called("shell", "{}")]})
+    first = translation.whole(body)
+    assert translation.whole(body) == first
+    deltas = [{"content": "yo"}, tool(0, "{}", "shell", "c1"), tool(1, "{}", "shell", "c1")]
+    streams = [played(translation.stream(), [stream(*deltas)]) for _ in range(2)]
+    assert streams[0] == streams[1]
+
+
 @pytest.mark.parametrize("content", [None, ""])
 def test_an_answer_of_nothing_is_an_empty_message(content: str | None) -> None:
     (item,) = whole({"content": content})["output"]
