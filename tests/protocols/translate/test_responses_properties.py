@@ -15,12 +15,16 @@ from gateway.errors import BadRequest
 from gateway.protocols.translate.responses import translate
 from tests.protocols.translate.responses_support import (
     SHELL,
+    TOOLS,
+    USER,
     Json,
+    asked,
     call,
     chat,
     reasoning,
     result,
     said,
+    tool_call,
 )
 
 
@@ -104,6 +108,7 @@ def test_outlandish_numbers_are_translated_or_refused(number: str) -> None:
 
 
 TEXTS = st.text(max_size=8)
+FUNCTIONS = ["shell", "agents__spawn", "patch", "never_offered"]
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AA"}
 
 
@@ -147,3 +152,20 @@ def test_the_same_request_is_the_same_bytes(conversation: list[list[Json]]) -> N
     body = json.dumps({"model": "m", "input": items, "tools": [SHELL]}).encode()
     first, second = (translate(body, model="m", request_id=r, created=1).body for r in "ab")
     assert first == second
+
+
+@given(TEXTS, TEXTS, st.lists(st.tuples(st.sampled_from(FUNCTIONS), TEXTS), max_size=3))
+def test_an_answer_that_is_sent_back_is_what_the_model_said(
+    thought: str, text: str, calls: list[tuple[str, str]]
+) -> None:
+    said: Json = {"role": "assistant", "content": text}
+    if thought:
+        said["reasoning"] = thought
+    if calls:
+        said["tool_calls"] = [
+            tool_call(f"c{n}", msgspec.json.encode({"input": one}).decode(), name)
+            for n, (name, one) in enumerate(calls)
+        ]
+    body = json.dumps({"choices": [{"index": 0, "message": said}]}).encode()
+    output = json.loads(asked().whole(body))["output"]
+    assert chat(input=[USER, *output], tools=TOOLS)["messages"] == [USER, said]
