@@ -21,8 +21,7 @@ from rich.console import Console
 from benchmarks.gates import Gate, failed
 from benchmarks.report import machine, save
 from gateway.protocols.sse import Event, Reader
-from gateway.protocols.translate import Translation
-from gateway.protocols.translate.messages import translate as translate_messages
+from gateway.protocols.translate import Translation, messages, responses
 
 REQUEST_BYTES = 100_000
 EVENTS = 2000
@@ -75,20 +74,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def cases() -> list[Case]:
     """All that is timed."""
-    body = messages_request(REQUEST_BYTES)
-    begun = translate_messages(body, model="m", request_id="r")
+    return [
+        *_cases("messages", as_messages, messages_request(REQUEST_BYTES)),
+        *_cases("responses", as_responses, responses_request(REQUEST_BYTES)),
+    ]
+
+
+def as_messages(body: bytes) -> Translation:
+    return messages.translate(body, model="m", request_id="r")
+
+
+def as_responses(body: bytes) -> Translation:
+    return responses.translate(body, model="m", request_id="r", created=0)
+
+
+def _cases(api: str, translate: Callable[[bytes], Translation], body: bytes) -> list[Case]:
+    begun = translate(body)
     return [
         Case(
-            f"messages: a request of {len(body) // 1000} KB",
-            lambda: [translate_messages(body, model="m", request_id="r") for _ in range(_CALLS)],
+            f"{api}: a request of {len(body) // 1000} KB",
+            lambda: [translate(body) for _ in range(_CALLS)],
             MS_PER_REQUEST,
             "ms",
             _CALLS,
         ),
         *(
-            Case(
-                f"messages: an event with {kind}", _stream(begun, read), US_PER_EVENT, "µs", EVENTS
-            )
+            Case(f"{api}: an event with {kind}", _stream(begun, read), US_PER_EVENT, "µs", EVENTS)
             for kind, read in chat_events().items()
         ),
     ]
@@ -105,13 +116,18 @@ def _stream(translation: Translation, read: Sequence[Event]) -> Callable[[], obj
 
 def chat_events() -> dict[str, list[Event]]:
     """The events of chat streams, by what they carry."""
-    first = {"index": 0, "id": "c", "function": {"name": "write", "arguments": '{"text": "'}}
-    piece = {"index": 0, "function": {"arguments": " word"}}
     return {
         "text": _events([{"content": " word"}] * EVENTS),
         "reasoning": _events([{"reasoning": " word"}] * EVENTS),
-        "arguments": _events([{"tool_calls": [one]} for one in (first, *[piece] * (EVENTS - 1))]),
+        "arguments": _events(_call("tool_1", '{"text": "', " word")),
+        "custom input": _events(_call("patch", '{"input": "', r" wo\"rd\n")),
     }
+
+
+def _call(name: str, begin: str, more: str) -> list[dict[str, Any]]:
+    first = {"index": 0, "id": "c", "function": {"name": name, "arguments": begin}}
+    piece = {"index": 0, "function": {"arguments": more}}
+    return [{"tool_calls": [one]} for one in (first, *[piece] * (EVENTS - 1))]
 
 
 def _events(deltas: list[dict[str, Any]]) -> list[Event]:
@@ -152,6 +168,65 @@ def _messages_turn(call: str) -> list[dict[str, Any]]:
     ]
     result = {"type": "tool_result", "tool_use_id": call, "content": _PROSE * 20}
     return [{"role": "assistant", "content": answer}, {"role": "user", "content": [result]}]
+
+
+def responses_request(size: int) -> bytes:
+    """What Codex sends with 22 tools of all kinds, about `size` bytes long."""
+    schema = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(8)}}
+    functions = [
+        {
+            "type": "function",
+            "name": f"tool_{n}",
+            "description": _PROSE * 15,
+            "strict": False,
+            "parameters": schema,
+        }
+        for n in range(20)
+    ]
+    grammar = {"type": "grammar", "syntax": "lark", "definition": _PROSE * 15}
+    request: dict[str, Any] = {
+        "model": "backend",
+        "stream": True,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "reasoning": {"effort": "medium", "summary": "auto"},
+        "tool_choice": "auto",
+        "parallel_tool_calls": False,
+        "prompt_cache_key": "k",
+        "tools": [
+            *functions[5:],
+            {"type": "namespace", "name": "agents", "tools": functions[:5]},
+            {"type": "custom", "name": "patch", "description": _PROSE, "format": grammar},
+            {"type": "web_search"},
+        ],
+        "input": [
+            _said("developer", _PROSE * 120),
+            _said("developer", _PROSE * 20),
+            _said("user", "Make it faster."),
+        ],
+    }
+    left = size - len(json.dumps(request))
+    turn = _responses_turn("call_0")
+    for number in range(left // len(json.dumps(turn)) + 1):
+        request["input"] += _responses_turn(f"call_{number}")
+    return json.dumps(request).encode()
+
+
+def _responses_turn(call: str) -> list[dict[str, Any]]:
+    thought = {"type": "reasoning_text", "text": _PROSE * 3}
+    arguments = json.dumps({"field_1": _PROSE * 2})
+    called = {"type": "function_call", "call_id": call, "name": "tool_6", "arguments": arguments}
+    return [
+        {"type": "reasoning", "summary": [], "content": [thought], "encrypted_content": None},
+        _said("assistant", "Reading on."),
+        called,
+        {"type": "function_call_output", "call_id": call, "output": _PROSE * 20},
+    ]
+
+
+def _said(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
