@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from gateway.protocols.fields import parse
 from gateway.protocols.translate import responses_notes as notes
 from gateway.protocols.translate.bad_fields import fault
 from gateway.protocols.translate.responses_parts import (
@@ -64,6 +63,9 @@ class _Turn(msgspec.Struct, gc=False):
         return message
 
 
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
 class Conversation:
     """Takes the items in order and makes messages of them.
 
@@ -76,7 +78,7 @@ class Conversation:
         self._names = names
         self._leading: list[str] | None = [instructions] if instructions else []
         self._turn: _Turn | None = None
-        self._awaited: set[str] = set()
+        self._awaited = 0
         self._media: list[Message] = []
         self._held: list[Message] = []
 
@@ -160,13 +162,15 @@ class Conversation:
         found = read([output] if isinstance(output, Part) else output, "output")
         self._begin()
         self._end_turn()
-        self._awaited.discard(call_id)
+        self._awaited = max(0, self._awaited - 1)
         text = "\n".join(found.texts)
-        media = found.media
-        if media:
+        if found.parts:
             where = f"(the output of tool call {call_id} goes on below)"
             text = f"{text}\n{where}" if text else where
-            self._media += [{"type": "text", "text": f"Output of tool call {call_id}:"}, *media]
+            self._media += [
+                {"type": "text", "text": f"Output of tool call {call_id}:"},
+                *found.media,
+            ]
         self.messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
 
     def _add_other(self, kind: str, item: Item) -> None:
@@ -203,7 +207,7 @@ class Conversation:
     def _end_turn(self) -> None:
         if self._turn is not None:
             self.messages.append(self._turn.message())
-            self._awaited = {call["id"] for call in self._turn.calls}
+            self._awaited = len(self._turn.calls)
             self._turn = None
 
     def _settle(self) -> None:
@@ -211,9 +215,10 @@ class Conversation:
         if self._media:
             self.messages.append({"role": "user", "content": self._media})
             self._media = []
-        self.messages += self._held
-        self._held = []
-        self._awaited = set()
+        if self._held:
+            self.messages += self._held
+            self._held = []
+        self._awaited = 0
 
 
 def _call_id(item: Item) -> str:
@@ -228,12 +233,10 @@ def as_object(arguments: str) -> str:
 
     A model's call that was cut off comes back with every later turn.
     """
-    if not arguments.strip():
-        return "{}"
     try:
-        parse(arguments.encode())
+        _members(arguments)
     except (msgspec.DecodeError, RecursionError):
-        return _json({"unparsed_arguments": arguments})
+        return _json({"unparsed_arguments": arguments}) if arguments.strip() else "{}"
     return arguments
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -56,7 +57,7 @@ class Read(msgspec.Struct, gc=False):
     """
 
     texts: list[str]
-    parts: list[dict[str, Any]]
+    parts: Sequence[dict[str, Any]] = ()
 
     @property
     def media(self) -> list[dict[str, Any]]:
@@ -65,7 +66,7 @@ class Read(msgspec.Struct, gc=False):
 
     def content(self, joint: str = "\n") -> str | list[dict[str, Any]]:
         """As chat content: a string wherever there is only text, which every template takes."""
-        return self.parts or joint.join(self.texts)
+        return list(self.parts) or joint.join(self.texts)
 
 
 def read(content: Content, path: str) -> Read:
@@ -75,25 +76,34 @@ def read(content: Content, path: str) -> Read:
         BadRequest: a part holds what chat has no form for; the path says which.
     """
     if content is None or isinstance(content, str):
-        return Read([content] if content else [], [])
+        return Read([content] if content else [])
+    texts = [part.text for part in content if part.text is not None and part.type in _TEXTS]
+    return Read(texts) if len(texts) == len(content) else _mixed(content, path)
+
+
+def _mixed(content: list[Part], path: str) -> Read:
+    """Content of which not all is plain text."""
     texts: list[str] = []
     parts: list[dict[str, Any]] = []
     only_text = True
     for index, part in enumerate(content):
-        text = part.text if part.type in _TEXTS else _text(part, f"{path}[{index}]")
-        if text is not None:
+        where = f"{path}[{index}]"
+        text = _text(part, where)
+        if text is None:
+            only_text = False
+            parts.append(_media(part, where))
+        else:
             texts.append(text)
             parts.append({"type": "text", "text": text})
-        elif part.type in _TEXTS:
-            raise fault(f"{path}[{index}].text", "has to be a string")
-        else:
-            only_text = False
-            parts.append(_media(part, f"{path}[{index}]"))
-    return Read(texts, [] if only_text else parts)
+    return Read(texts, () if only_text else parts)
 
 
 def _text(part: Part, path: str) -> str | None:
-    """The text of a part that is text all the same."""
+    """The text of a part, None where it is something else."""
+    if part.type in _TEXTS:
+        if part.text is None:
+            raise fault(f"{path}.text", "has to be a string")
+        return part.text
     if part.type == "refusal":
         return part.refusal or ""
     if part.type == "input_file":
