@@ -66,7 +66,8 @@ class Backend:
         """A request has found an API missing, until the backend is asked for its facts anew."""
         facts = self.facts
         if self.settings.apis == "auto" and facts is not None:
-            left = (facts.apis or _EVERY_API) - {api}
+            known = _EVERY_API if facts.apis is None else facts.apis
+            left = known - {api}
             self.facts = msgspec.structs.replace(facts, apis=left)
 
     def usable(self) -> bool:

@@ -26,7 +26,10 @@ class StreamTranslation(Protocol):
         """The events that end the stream, once the chat stream is complete."""
 
     def fail(self, error: GatewayError, request_id: str) -> bytes:
-        """The events that end a stream which cannot be completed, open blocks included."""
+        """The events that end a stream which cannot be completed.
+
+        Open items stay open: clients run a tool call once it is closed, and this one is a piece.
+        """
 
     def keep_alive(self) -> bytes:
         """A sign of life that may stand before the next event; it may open the stream."""

@@ -150,9 +150,18 @@ def _note(kind: str, name: str, why: str) -> str:
 def _foreign(block: Foreign) -> str:
     kind = str(block.__struct_config__.tag)
     values = {name: getattr(block, name) for name in block.__struct_fields__}
-    # The standard library's reader, since it bears integers of any size.
-    said = {name: _legible(json.loads(bytes(raw))) for name, raw in values.items() if raw}
+    # The standard library's reader, since it bears integers beyond 64 bits.
+    said = {
+        name: _legible(json.loads(bytes(raw), parse_int=_number))
+        for name, raw in values.items()
+        if raw
+    }
     return f"[{kind} {json.dumps(said, ensure_ascii=False)}]"
+
+
+def _number(digits: str) -> int | str:
+    """Python refuses to read an integer of thousands of digits."""
+    return int(digits) if len(digits) < 1000 else digits
 
 
 def _legible(value: Any) -> Any:

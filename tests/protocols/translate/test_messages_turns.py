@@ -106,6 +106,15 @@ def test_traces_of_servers_tools_stay_legible() -> None:
     )
 
 
+def test_a_number_of_any_size_in_a_trace_is_told() -> None:
+    body = {"type": "server_tool_use", "id": "s", "name": "n", "input": {"q": 0}}
+    huge = "9" * 5000
+    request = json.dumps({"model": "m", "max_tokens": 1, "messages": [assistant(body)]})
+    request = request.replace(": 0}", f": {huge}}}")
+    chat_request = json.loads(translate(request.encode(), model="m", request_id="r").body)
+    assert huge in chat_request["messages"][0]["content"]
+
+
 # Results of tools
 
 
