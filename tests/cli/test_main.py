@@ -128,7 +128,7 @@ def test_a_command_s_end_is_a_status_and_a_sentence(
 
 @pytest.mark.parametrize(
     "words",
-    [["nonsense"], ["check"], ["serve", "--nonsense"], ["sim", "--port", "web"], ["canary"]],
+    [["nonsense"], ["why"], ["serve", "--nonsense"], ["sim", "--port", "web"], ["canary"]],
 )
 def test_wrong_usage_is_status_2(run: Run, words: list[str]) -> None:
     result = run(*words)

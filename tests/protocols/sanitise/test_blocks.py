@@ -68,7 +68,7 @@ PAPER = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
         ),
         (
             {"type": "server_tool_use", "input": msgspec.Raw(b"9" * 5000)},
-            "[server_tool_use left out: it cannot be read here]",
+            '[server_tool_use {"input": "' + "9" * 5000 + '"}]',
         ),
         ({"type": "of_next_year"}, "[of_next_year left out: it cannot be read here]"),
         ({"type": "document"}, "[document left out: it cannot be read here]"),
