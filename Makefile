@@ -10,7 +10,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS   ?=
 
-.PHONY: help demo test check bench bench-all lock clean setup
+.PHONY: help demo test check bench bench-all lock dashboards clean setup
 
 help: ## Show this text.
 	@echo 'make TARGET [ARGS="…"]'
@@ -44,6 +44,9 @@ lock: $(READY) ## Pin what pyproject.toml asks for: ARGS=--upgrade takes newer v
 	$(VENV)/lock/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 		--no-header --no-annotate pyproject.toml --group dev \
 		--output-file requirements.lock $(ARGS)
+
+dashboards: $(READY) ## Write grafana/dashboards from grafana/source.
+	$(BIN)/python -m grafana.source
 
 clean: ## Remove the environment and everything that tools left behind.
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist out

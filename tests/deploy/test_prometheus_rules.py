@@ -27,7 +27,7 @@ def worked(kind: str) -> list[dict[str, Any]]:
 def test_the_configuration_is_valid(tmp_path: Path) -> None:
     said = promtool("check", "config", str(deployed(tmp_path) / "prometheus.yml"))
     assert "2 rule files" in said
-    assert said.count("SUCCESS") == 3
+    assert said.count("SUCCESS") == 4
 
 
 @pytest.mark.service

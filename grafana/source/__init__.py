@@ -1,0 +1,1 @@
+"""The dashboards as code; `python -m grafana.source` writes them as JSON."""
