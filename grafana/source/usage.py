@@ -11,9 +11,8 @@ CHOSEN = 'model=~"$model", arm=~"$arm"'
 REQUESTS = f"gateway_requests_total{{{CHOSEN}}}"
 REJECTED = 'gateway_requests_total{model=~"$model", outcome="rejected"}'
 
-KEYS = """Metrics carry no key, so that no client can make series. Which key used how much is in \
-the access log (`key` of each line), and `GET /admin/v1/keys` tells each key's limits and its \
-use of them now."""
+KEYS = """Metrics carry no key: labels come from a fixed list. Which key asked for what, and how \
+many tokens that took, is in the access log, where `key` names it on each line."""
 
 
 def build() -> Dashboard:
