@@ -32,7 +32,7 @@ from tests.support.prometheus import Prometheus, program, promtool, rules, scrap
 pytestmark = [pytest.mark.service, pytest.mark.timeout(150)]
 
 SPEED = 10
-WARM, MEASURED = 30, 150
+WARM, MEASURED = 30, 250
 METRICS_KEY = secrets.token_hex(32)
 GPU = "DCGM_FI"
 TTFT = "gateway_time_to_first_token_seconds"
@@ -253,8 +253,11 @@ def test_a_confounded_comparison_is_told(watched: Watched) -> None:
 def test_p90_lies_in_the_bucket_of_the_exact_one(watched: Watched, arm: str) -> None:
     buckets = f'sum by (le) ({TTFT}_bucket{{arm="{arm}"}})'
     (found,) = watched.prometheus.query(f"histogram_quantile(0.9, {buckets})")
-    exact = nearest_rank(watched.ttft(arm, whole=True), 90)
-    assert bisect_left(LATENCY, found.value) == bisect_left(LATENCY, exact)
+    times = watched.ttft(arm, whole=True)
+    exact, next_one = (times[times.index(nearest_rank(times, 90)) + n] for n in (0, 1))
+    # Nine tenths of a round number come out a hair above it, which may be the next request.
+    possible = {bisect_left(LATENCY, exact), bisect_left(LATENCY, next_one)}
+    assert bisect_left(LATENCY, found.value) in possible
 
 
 @pytest.mark.parametrize("arm", CHUNKS)
@@ -264,4 +267,6 @@ def test_the_recorded_p90_is_within_a_bucket_of_the_exact_one(watched: Watched, 
     exact = nearest_rank(times, 90)
     assert abs(bisect_left(LATENCY, found.value) - bisect_left(LATENCY, exact)) <= 1
     (size,) = watched.prometheus.query(f'model_arm:{TTFT}_count:increase5m{{arm="{arm}"}}')
-    assert size.value == pytest.approx(len(times), rel=0.1)
+    # An increase is extrapolated beyond its samples, half a scrape and a whole one here, of some
+    # fifteen.
+    assert size.value == pytest.approx(len(times), rel=0.2)
