@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
@@ -13,15 +15,23 @@ BUILDERS = (which_arm.build, safe_shift.build, time_spent.build, usage.build)
 
 def texts() -> dict[str, str]:
     """The text of each file, by its name."""
-    encoder = JSONEncoder(indent=2, sort_keys=True, ensure_ascii=False)
     found = {}
     for builder in BUILDERS:
-        dashboard = builder().build()
-        # The SDK counts no panels, and links and repeated panels need stable numbers.
-        for number, panel in enumerate(dashboard.panels or [], start=1):
-            panel.id_val = number
-        found[f"{dashboard.uid}.json"] = encoder.encode(dashboard) + "\n"
+        dashboard = json.loads(JSONEncoder().encode(builder().build()))
+        _complete(dashboard)
+        text = json.dumps(dashboard, indent=2, sort_keys=True, ensure_ascii=False)
+        found[f"{dashboard['uid']}.json"] = text + "\n"
     return found
+
+
+def _complete(dashboard: dict[str, Any]) -> None:
+    """What the SDK cannot be told."""
+    # Links to panels need numbers that stay.
+    for number, panel in enumerate(dashboard["panels"], start=1):
+        panel["id"] = number
+    # It knows one place only, inside a menu; without it they stand at the top.
+    for shown in (*dashboard["links"], *dashboard["annotations"]["list"]):
+        del shown["placement"]
 
 
 def write(folder: Path) -> None:

@@ -115,8 +115,13 @@ def stat(
     query: Query,
     *limits: tuple[float, str],
     words: Mapping[str, str] | None = None,
+    whole_range: bool = False,
 ) -> Stat:
-    """One figure, green until it reaches the first limit; `words` replace single values."""
+    """One figure, green until it reaches the first limit; `words` replace single values.
+
+    Args:
+        whole_range: it is about the time range as a whole, so has no history in it.
+    """
     texts = {value: ValueMappingResult(text=text) for value, text in (words or {}).items()}
     (target,) = _targets([query])
     return (
@@ -133,7 +138,7 @@ def stat(
         .color_mode(BigValueColorMode.BACKGROUND)
         .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
         .no_value("no data")
-        .with_target(target)
+        .with_target(target.instant() if whole_range else target)
     )
 
 

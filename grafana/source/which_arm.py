@@ -98,6 +98,7 @@ def _fairness(to: Dashboard) -> Dashboard:
                     "{{model}}",
                 ),
                 (1, "orange"),
+                whole_range=True,
             )
         )
     )
