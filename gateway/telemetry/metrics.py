@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterator
+from itertools import permutations, product
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from gateway.records import NoToken, Record, Timeline
+from gateway.records import Api, NoToken, Outcome, Record, Timeline
 from gateway.telemetry import gauges
 from gateway.telemetry.buckets import PROMPT_BOUNDS, PROMPT_LABELS
 from gateway.telemetry.catalogue import Catalogue
@@ -25,6 +26,8 @@ UNKNOWN = "unknown"
 # Reasons that count as a first token that came too late. A rejected request and a client that
 # left say nothing of the arm, and an answer that is rightly empty kept nobody waiting.
 MISSED = frozenset({NoToken.BACKEND_ERROR, NoToken.TIMEOUT, NoToken.GATEWAY_ERROR})
+
+FAILED = (Outcome.BACKEND_ERROR, Outcome.GATEWAY_ERROR, Outcome.TIMEOUT)
 
 # Text made before the loop gets its turn: about eight histograms, 0.1 ms.
 SLICE_CHARACTERS = 64 * 1024
@@ -67,6 +70,26 @@ class Metrics:
         for backend in table.backends.values():
             self._backends.add(backend.name)
             self._known.add((backend.model, backend.arm, backend.name))
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have what rarely happens counted from 0.
+
+        A rate begins at a counter's first scrape: failures that were over before it would be in
+        none, and failovers are over within seconds.
+        """
+        families = self._families
+        for labels in self._known:
+            for reason in NoToken:
+                families.no_first_token[*labels, reason].value += 0
+            for api, outcome in product(Api, FAILED):
+                families.requests[*labels, api, outcome].value += 0
+        for (model, arm), (other_model, other) in permutations(self._arms, 2):
+            if model == other_model:
+                families.failovers[model, arm, other].value += 0
+        for (model, arm), result in product(self._arms, ("met", "missed")):
+            if model in self._objectives:
+                families.slo[model, arm, result].value += 0
 
     def observe(self, record: Record) -> None:
         """Count one finished exchange in every metric that concerns it."""

@@ -84,7 +84,7 @@ def _harm(to: Dashboard) -> Dashboard:
                 "short",
                 (
                     "sum by (arm, reason) "
-                    f"(increase(gateway_no_first_token_total{{{ARMS}}}[$__rate_interval]))",
+                    f"(increase(gateway_no_first_token_total{{{ARMS}}}[$__rate_interval])) > 0",
                     "{{arm}} {{reason}}",
                 ),
             )
@@ -157,7 +157,7 @@ def _backends(to: Dashboard) -> Dashboard:
                 "short",
                 (
                     "sum by (assigned_arm, served_arm) (increase("
-                    'gateway_failovers_total{model="$model"}[$__rate_interval]))',
+                    'gateway_failovers_total{model="$model"}[$__rate_interval])) > 0',
                     "{{assigned_arm}} to {{served_arm}}",
                 ),
             )

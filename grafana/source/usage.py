@@ -51,9 +51,9 @@ def _requests(to: Dashboard) -> Dashboard:
         .with_panel(
             lines(
                 "Requests by API",
-                "In which API clients asked.",
+                "In which API clients asked; those that nobody asks in are left out.",
                 "reqps",
-                (f"sum by (api) ({rate})", "{{api}}"),
+                (f"sum by (api) ({rate}) > 0", "{{api}}"),
             )
         )
         .with_panel(
@@ -62,7 +62,7 @@ def _requests(to: Dashboard) -> Dashboard:
                 "rejected is a client's fault, client_gone its decision; the rest of those that "
                 "are not ok is the arm's or the gateway's.",
                 "reqps",
-                (f"sum by (outcome) ({rate})", "{{outcome}}"),
+                (f"sum by (outcome) ({rate}) > 0", "{{outcome}}"),
                 stacked=True,
             )
         )

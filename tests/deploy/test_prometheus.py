@@ -32,7 +32,10 @@ from tests.support.prometheus import Prometheus, program, promtool, rules, scrap
 pytestmark = [pytest.mark.service, pytest.mark.timeout(150)]
 
 SPEED = 10
-WARM, MEASURED = 30, 250
+WARM, MEASURED, MOVED = 30, 220, 60
+EXTRAPOLATED = 0.2
+"""An increase reaches beyond its samples: here by half a scrape and a whole one, of some fifteen."""
+
 METRICS_KEY = secrets.token_hex(32)
 GPU = "DCGM_FI"
 TTFT = "gateway_time_to_first_token_seconds"
@@ -80,11 +83,11 @@ async def _watch(folder: Path, stack: ExitStack) -> Watched:
     log = folder / "access.jsonl"
     async with _client(plan, ports["gateway"]) as client:
         await _traffic(client, WARM)
-        await _oddities(client)
         warm = len(await _lines(log))
         prometheus = stack.enter_context(scraping(folder, METRICS_KEY, _targets(ports)))
         prometheus.wait('{__name__="up", job="vllm"} == 1')
         prometheus.wait(f"{TTFT}_count")
+        await _oddities(client)
         await _traffic(client, MEASURED)
         await _steer(client, plan)
         prometheus.wait("changes(gateway_arm_weight[1m]) > 0")
@@ -162,7 +165,7 @@ async def _steer(client: httpx.AsyncClient, plan: Plan) -> None:
         path, body = f"/admin/v1/backends/{second}", {"enabled": enabled}
         (await client.put(path, json=body, headers=admin)).raise_for_status()
         if not enabled:
-            await _traffic(client, 12)
+            await _traffic(client, MOVED)
     path = f"/admin/v1/models/{MODEL}"
     revision = (await client.get(path, headers=admin)).json()["revision"]
     change = {"weights": {first: 75, second: 25}, "revision": revision, "reason": "a test"}
@@ -243,6 +246,29 @@ def test_changes_of_weights_are_annotations_with_the_new_weight(watched: Watched
         assert told == set(zip(CHUNKS, ("75", "25"), strict=True))
 
 
+def test_what_happened_for_a_moment_is_in_the_rates(watched: Watched) -> None:
+    """Failovers and a client that left, whose counters no earlier event had brought to life."""
+    moved = sum(line.arm != line.assigned_arm != "" for line in watched.measured if line.arm)
+    assert moved > 0
+    told = {"gateway_failovers_total": moved, "gateway_no_first_token_total": 1}
+    for name, number in told.items():
+        (found,) = watched.prometheus.query(f"sum(increase({name}[5m]))")
+        assert found.value == pytest.approx(number, rel=EXTRAPOLATED)
+
+
+@pytest.mark.parametrize("arm", CHUNKS)
+def test_the_parts_of_ttft_add_up_to_its_mean(watched: Watched, arm: str) -> None:
+    chosen = [target for target in targets() if target.panel == "Mean TTFT of $arm in parts"]
+    assert len(chosen) == 6
+    parts = [
+        watched.prometheus.query(filled(target.expression, **variables(), arm=arm))[0].value
+        for target in chosen
+    ]
+    sums, counts = (f'rate({TTFT}_{kind}{{arm="{arm}"}}[3m])' for kind in ("sum", "count"))
+    (mean,) = watched.prometheus.query(f"sum({sums}) / sum({counts})")
+    assert sum(parts) == pytest.approx(mean.value, rel=0.1)
+
+
 def test_a_confounded_comparison_is_told(watched: Watched) -> None:
     (found,) = watched.prometheus.query("model:gateway_load_per_backend:ratio_max_min")
     assert found.value == pytest.approx(3)
@@ -267,6 +293,4 @@ def test_the_recorded_p90_is_within_a_bucket_of_the_exact_one(watched: Watched, 
     exact = nearest_rank(times, 90)
     assert abs(bisect_left(LATENCY, found.value) - bisect_left(LATENCY, exact)) <= 1
     (size,) = watched.prometheus.query(f'model_arm:{TTFT}_count:increase5m{{arm="{arm}"}}')
-    # An increase is extrapolated beyond its samples, half a scrape and a whole one here, of some
-    # fifteen.
-    assert size.value == pytest.approx(len(times), rel=0.2)
+    assert size.value == pytest.approx(len(times), rel=EXTRAPOLATED)

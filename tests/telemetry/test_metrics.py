@@ -102,7 +102,7 @@ async def test_an_unstreamed_reply_has_a_duration_and_no_ttft(
     assert read("gateway_request_duration_seconds_count", **labels, stream="true") is None
     assert read("gateway_time_to_first_token_seconds_count", **labels) is None
     assert read("gateway_time_to_first_byte_seconds_count", **SERVED) is None
-    assert read("gateway_slo_total", model="llama", arm="chunk-512", result="met") is None
+    assert read("gateway_slo_total", model="llama", arm="chunk-512", result="met") == 0
     assert read("gateway_queue_seconds_count", model="llama", arm="chunk-512") == 1
     assert read("gateway_completion_tokens_total", **SERVED) == 40
 
@@ -181,7 +181,7 @@ async def test_no_first_token_by_reason(
         result: read("gateway_slo_total", model="llama", arm="chunk-512", result=result)
         for result in ("met", "missed")
     }
-    assert results == {"met": None, "missed": 1 if slo else None}
+    assert results == {"met": 0, "missed": 1 if slo else 0}
 
 
 @pytest.mark.parametrize(
@@ -307,6 +307,19 @@ async def test_gauges_tell_the_table_at_the_scrape(
         "engine_version": "0.32.0",
     }
     assert read("gateway_backend_info", **SERVED, **info) == 1
+
+
+async def test_what_rarely_happens_is_counted_from_0(metrics: Metrics, scrape: Scrape) -> None:
+    read = await scrape(metrics)
+    failed = {**SERVED, "api": "messages", "outcome": "timeout"}
+    assert read("gateway_requests_total", **failed) == 0
+    assert read("gateway_requests_total", **{**failed, "outcome": "ok"}) is None
+    assert read("gateway_no_first_token_total", **SERVED, reason="client_gone") == 0
+    failover = {"model": "llama", "assigned_arm": "chunk-64", "served_arm": "chunk-512"}
+    assert read("gateway_failovers_total", **failover) == 0
+    assert read("gateway_failovers_total", **{**failover, "served_arm": "only"}) is None
+    assert read("gateway_slo_total", model="llama", arm="chunk-64", result="missed") == 0
+    assert read("gateway_slo_total", model="qwen", arm="only", result="missed") is None
 
 
 async def test_a_removed_backends_gauges_vanish(
