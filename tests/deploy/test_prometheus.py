@@ -33,8 +33,8 @@ pytestmark = [pytest.mark.service, pytest.mark.timeout(150)]
 
 SPEED = 10
 WARM, MEASURED, MOVED = 30, 220, 60
-EXTRAPOLATED = 0.2
-"""An increase reaches beyond its samples: here by half a scrape and a whole one, of some fifteen."""
+EXTRAPOLATED = 0.25
+"""By how much an increase reaches beyond its samples: a scrape and a half, of some ten."""
 
 METRICS_KEY = secrets.token_hex(32)
 GPU = "DCGM_FI"
