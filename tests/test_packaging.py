@@ -31,7 +31,6 @@ LONGER = {
     "what could stand alone is in cycle.py",
 }
 
-NOT_OURS = {"__pycache__", "dist", "out"}
 TEXT = {"", ".c", ".cfg", ".json", ".lua", ".md", ".py", ".svg", ".toml", ".yaml", ".yml", ".lock"}
 ELSEWHERE = re.compile(
     r"(?<![\w.$}])/(?:root|home/\w+|Users/\w+|work)/|index-url|find-links|pythonhosted|pypi\.org"
@@ -76,13 +75,22 @@ def _asked_for() -> Iterator[Requirement]:
 
 def _files() -> Iterator[tuple[str, str]]:
     """Every text file of the project, but this one: its path from the root, and its text."""
-    for path in sorted(ROOT.rglob("*")):
-        parts = path.relative_to(ROOT).parts
-        hidden = any(part.startswith(".") and part != ".ci" for part in parts[:-1])
-        if hidden or NOT_OURS & set(parts) or path.suffix not in TEXT or not path.is_file():
-            continue
-        if path != Path(__file__):
-            yield "/".join(parts), path.read_text()
+    for name in _tracked():
+        path = ROOT / name
+        if path.suffix in TEXT and path.is_file() and path != Path(__file__):
+            yield name, path.read_text()
+
+
+def _tracked() -> list[str]:
+    """What belongs to the project, by path from the root: what git keeps; without git, as in an
+    archive, whatever is not hidden."""
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+    try:
+        listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        found = (path.relative_to(ROOT) for path in ROOT.rglob("[!.]*"))
+        return [p.as_posix() for p in found if not any(part[0] == "." for part in p.parts)]
+    return listing.stdout.split("\0")[:-1]
 
 
 def test_the_version_option_and_the_metadata_agree(metadata: Message) -> None:

@@ -75,9 +75,9 @@ def connect(
 
     Example: gateway connect claude-code --verify
 
-    Or: gateway connect codex --write --url https://gateway.example --model llama-3-70b
+    Example: gateway connect codex --write --url https://gateway.example --model llama-3-70b
 
-    Or: gateway connect openai-python -c gateway.yaml --show-key
+    Example: gateway connect openai-python -c gateway.yaml --show-key
     """
     if write and as_json and not yes:
         raise typer.BadParameter("nobody can be asked with --json: add --yes", param_hint="--write")
@@ -85,29 +85,29 @@ def connect(
     found = find(Wanted(url, key, model, config))
     home = Home(Path.home(), os.environ)
     tell: Callable[[str], None] = (lambda text: None) if as_json else typer.echo
-    answer: dict[str, Any] = {}
     if write:
-        answer = {"written": _write(profile, found.target, home, tell, yes=yes, whole=show_key)}
+        answer = _write(profile, found.target, home, tell, yes=yes, whole=show_key)
     else:
-        shown = found.target if show_key else replace(found.target, key=None)
-        setup = profile.setup(shown, home.read)
-        exported = os.environ.get(KEY_VARIABLE) == found.target.key
-        answer = instructions.as_json(profile, found.target, setup, home, show_key=show_key)
-        tell(
-            instructions.page(
-                profile, found.target, setup, home, show_key=show_key, exported=exported
-            )
-        )
+        answer = _show(profile, found.target, home, tell, whole=show_key)
     remarks = () if check else found.remarks
     for remark in remarks:
         tell(f"\n{remark}")
-    verdict = verify(profile, found.target, use_proxy=use_proxy) if check else None
+    verdict = verify(profile, found.target, env=os.environ, use_proxy=use_proxy) if check else None
     if as_json:
-        show_json(answer | {"remarks": list(remarks), "verified": _plain(verdict)})
+        show_json(answer | {"remarks": remarks, "verified": msgspec.to_builtins(verdict)})
     elif verdict is not None:
         _tell(verdict)
     if verdict is not None and not verdict.ok:
         raise typer.Exit(FAILED)
+
+
+def _show(
+    profile: Profile, target: Target, home: Home, tell: Callable[[str], None], *, whole: bool
+) -> dict[str, Any]:
+    setup = profile.setup(target if whole else replace(target, key=None), home.read)
+    exported = os.environ.get(KEY_VARIABLE) == target.key
+    tell(instructions.page(profile, target, setup, home, show_key=whole, exported=exported))
+    return instructions.as_json(profile, target, setup, home, show_key=whole)
 
 
 def _write(
@@ -118,7 +118,7 @@ def _write(
     *,
     yes: bool,
     whole: bool,
-) -> list[dict[str, str | None]]:
+) -> dict[str, Any]:
     """Make the changes that are needed, once they are agreed to."""
     setup = profile.setup(target, home.read)
     if not setup.files:
@@ -136,7 +136,7 @@ def _write(
         tell("Everything stands there already; nothing was changed.")
     for sentence in setup.left:
         tell(sentence)
-    return written
+    return {"written": written}
 
 
 def _apply(change: Change, key: str, tell: Callable[[str], None]) -> dict[str, str | None]:
@@ -145,10 +145,6 @@ def _apply(change: Change, key: str, tell: Callable[[str], None]) -> dict[str, s
     if key in change.after and readable_by_others(change.path):
         tell(f"It holds a key that others may read: chmod 600 {change.path}")
     return {"path": str(change.path), "backup": str(backup) if backup else None}
-
-
-def _plain(verdict: Verdict | None) -> Any:
-    return msgspec.to_builtins(verdict)
 
 
 def _tell(verdict: Verdict) -> None:

@@ -129,4 +129,6 @@ Wrote {path}, with a fresh key under keys and another under admin.
 Clients then need three things:
   base URL  http://127.0.0.1:8080/v1 (OpenAI), http://127.0.0.1:8080 (Anthropic)
   key       the one under keys in {path}
-  model     llama-3-70b"""
+  model     llama-3-70b
+
+gateway connect CLIENT says what to set, or sets it; gateway doctor finds out why a client fails."""

@@ -8,17 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gateway.cli.edit import fragment
+from gateway.cli.masking import masked
 from gateway.cli.userfiles import Home
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, PLACEHOLDER, Setup, Target, in_shell
 
-SHOWN = 5
 _KEY_NAMED = re.compile(rf"\b{KEY_VARIABLE}\b")
-
-
-def masked(key: str) -> str:
-    """Enough of a key to tell which one it is."""
-    return f"{key[:SHOWN]}…"
 
 
 def page(
@@ -74,7 +69,7 @@ def _export(key: str, *, show_key: bool, exported: bool) -> Iterator[str]:
         )
     else:
         yield from _block(
-            f"The key, once in the shell (--show-key puts {masked(key)} in whole):",
+            "The key, once in the shell (--show-key puts it here in whole):",
             f"export {KEY_VARIABLE}={PLACEHOLDER}",
         )
 

@@ -1,7 +1,7 @@
 """The command `gateway`.
 
 To add a command, write a module `gateway/cli/NAME.py` with a function for Typer (or a
-`typer.Typer` with sub-commands) whose docstring ends with an example, and add a line to
+`typer.Typer` with sub-commands) whose docstring ends with examples, and add a line to
 `COMMANDS`. The module is imported only when its command is called, so that `gateway --help` and
 `gateway check` need not wait for the server's imports.
 

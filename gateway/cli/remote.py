@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import getpass
 import json
-import ssl
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from gateway.cli.address import option
+from gateway.cli.asking import client
+from gateway.cli.key_form import sendable
 from gateway.errors import GatewayError
 
 TIMEOUT = 10.0
@@ -44,17 +46,14 @@ class Remote:
     """
 
     def __init__(self, url: str, key: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise typer.BadParameter(f"{url!r} is no http(s)://HOST:PORT", param_hint="--url")
+        self._url = option(url).root
         if not key:
             raise typer.BadParameter(
                 "needed: set GATEWAY_ADMIN_KEY to admin.key of the gateway's configuration",
                 param_hint="--key",
             )
-        if not (key.isascii() and key.isprintable()):
+        if not sendable(key):
             raise typer.BadParameter("holds characters no key has", param_hint="--key")
-        self._url = url.rstrip("/")
         self._headers = {"authorization": f"Bearer {key}", "x-gateway-actor": _actor()}
 
     def get(self, *path: str, **query: str | int) -> Any:
@@ -75,11 +74,8 @@ class Remote:
     ) -> Any:
         target = "/".join((self._url, "admin/v1", *(quote(part, safe="") for part in path)))
         try:
-            # Neither a proxy of the environment nor a .netrc has a say in who gets the key.
-            with httpx.Client(
-                headers=self._headers, timeout=TIMEOUT, trust_env=False, verify=trust(self._url)
-            ) as client:
-                reply = client.request(method, target, params=query, json=body)
+            with client(self._url, TIMEOUT) as http:
+                reply = http.request(method, target, params=query, json=body, headers=self._headers)
         except (httpx.ConnectError, httpx.ConnectTimeout):
             raise GatewayError(
                 f"No gateway answers at {self._url}. Is it running? Another address goes in "
@@ -135,8 +131,3 @@ def _actor() -> str:
     except (KeyError, OSError):
         return "cli"
     return f"{name} (cli)".encode("ascii", "replace").decode()[:100]
-
-
-def trust(url: str) -> ssl.SSLContext | bool:
-    """The system's certificate authorities, or those of SSL_CERT_FILE; none without TLS."""
-    return ssl.create_default_context() if url.startswith("https:") else False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,18 +12,12 @@ from pathlib import Path
 from tempfile import mkstemp
 
 from gateway.cli.edit import Unreadable, edited
+from gateway.cli.masking import hide_setting
 from gateway.clients.setup import UserFile
 from gateway.errors import GatewayError
 
 OWNER_ONLY = 0o600
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
-
-# `env_key` names a variable; it holds no secret.
-_SECRET = re.compile(
-    r"""(?P<name>["']?\b(?!env_key)[\w-]*(?:key|token|secret|password|authorization)\w*["']?"""
-    r"""\s*[:=]\s*)(?P<value>"[^"]*"|'[^']*'|[^,}]+)|\bsk-[\w-]{8,}""",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ class Change:
             difflib.unified_diff(old, new, str(self.path), f"{self.path} (new)", n=2, lineterm="")
         )
         if not show_secrets:
-            lines = [line if line.startswith(("---", "+++")) else _masked(line) for line in lines]
+            lines = [*lines[:2], *map(hide_setting, lines[2:])]
         return "\n".join(lines)
 
 
@@ -157,13 +150,3 @@ def _text(path: Path) -> str | None:
         return None
     except UnicodeDecodeError:
         raise GatewayError(f"{path} is not UTF-8 text; it is left alone.") from None
-
-
-def _masked(line: str) -> str:
-    return _SECRET.sub(_mask, line)
-
-
-def _mask(found: re.Match[str]) -> str:
-    value = found["value"] or ""
-    quote = value[:1] if value[:1] in ('"', "'") else ""
-    return f"{found['name'] or ''}{quote}…{quote}"

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass
 
 import httpx
 import msgspec
 
-from gateway.cli.remote import trust
+from gateway.cli.address import parse
+from gateway.cli.answering import has_gateways_id, stands_at
+from gateway.cli.asking import Asker, Kind, Reply, Unanswered, client, read, unanswered
+from gateway.cli.masking import Mask
+from gateway.cli.proxies import Proxy, applying, exemption
 from gateway.clients.profile import Profile
 from gateway.clients.setup import Target
-from gateway.clients.trial import Trial, trial
+from gateway.clients.trial import trial
 from gateway.protocols.faults import reworded
 from gateway.protocols.sse import Reader
 from gateway.protocols.tokens import Observer
@@ -27,8 +27,6 @@ PATIENCE = 60.0
 
 LONGEST = 500
 """Characters of another's message that are repeated."""
-
-REQUEST_ID = "x-request-id"
 
 KEY_UNKNOWN = (
     "The gateway does not know this key, {length} characters long: copy one whole from `keys` of "
@@ -46,14 +44,24 @@ NO_CERTIFICATE = (
     "(NODE_EXTRA_CA_CERTS for clients that run on Node)."
 )
 SILENT = "{root} did not answer within {seconds:g} s; gateway doctor looks for the reason."
-PROXY_FAILED = (
-    "The proxy that {variables} names failed: add {host} to NO_PROXY, or leave out --use-proxy."
-)
-PROXY_SET = "A client that heeds {variables} would go through a proxy: add {host} to NO_PROXY."
+NO_HTTP = "{root} does not speak HTTP as expected: {detail}."
+PROXY_FAILED = "The proxy that {variable} names failed: {fix}, or leave out --use-proxy."
+PROXY_SET = "A client that heeds {variable} would go through a proxy: {fix}"
 PAST_US = (
-    "The answer lacks the gateway's request id: {root} may be the engine itself, and then nothing "
-    "is measured or limited."
+    "No gateway answers at {root}: that may be the engine itself, and then nothing is measured or "
+    "limited."
 )
+
+_NO_ANSWER = {
+    Kind.REFUSED: NOTHING_LISTENS,
+    Kind.UNRESOLVED: NOTHING_LISTENS,
+    Kind.UNREACHABLE: NOTHING_LISTENS,
+    Kind.NO_CONNECTION: SILENT,
+    Kind.SILENT: SILENT,
+    Kind.CERTIFICATE: NO_CERTIFICATE,
+    Kind.NO_TLS: NO_HTTP,
+    Kind.NO_HTTP: NO_HTTP,
+}
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -76,6 +84,33 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
+class _Way:
+    """How the gateway is reached.
+
+    Attributes:
+        proxy: the one a client would use, used here only if `through` is set.
+        fix: the line that keeps clients from using it.
+    """
+
+    root: str
+    proxy: Proxy | None
+    through: bool
+    fix: str
+
+    @property
+    def url(self) -> str | None:
+        """The address of the proxy that is used."""
+        return self.proxy.url if self.proxy and self.through else None
+
+    def ours(self, headers: Mapping[str, str]) -> bool:
+        """Whether a reply with these headers is a gateway's own."""
+        ask = Asker(PATIENCE)
+        return has_gateways_id(headers) and stands_at(
+            self.root, lambda url: ask(url, proxy=self.url)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class _Stream:
     """What an event stream brought: the first token's delay in seconds, and an error's message."""
 
@@ -87,30 +122,41 @@ def verify(
     profile: Profile,
     target: Target,
     *,
+    env: Mapping[str, str],
     use_proxy: bool,
     clock: Callable[[], float] = time.monotonic,
 ) -> Verdict:
     """Send a request as `profile`'s client would, and judge the answer. The key is not repeated.
 
     Args:
-        use_proxy: go through the proxies of the environment.
+        env: where a client's proxies are named.
+        use_proxy: go through them.
     """
+    address = parse(target.root)
+    way = _Way(target.root, applying(address, env), use_proxy, exemption(address, env))
+    verdict = _tried(profile, target, way, clock)
+    hide = Mask((target.key or "",)).hide
+    return msgspec.structs.replace(verdict, sentence=hide(verdict.sentence))
+
+
+def _tried(profile: Profile, target: Target, way: _Way, clock: Callable[[], float]) -> Verdict:
     request = trial(profile, target)
     sent = clock()
     try:
         with (
-            httpx.Client(
-                trust_env=use_proxy, verify=trust(request.url), timeout=PATIENCE
-            ) as client,
-            client.stream("POST", request.url, headers=request.headers, json=request.body) as reply,
+            client(request.url, PATIENCE, way.url) as http,
+            http.stream("POST", request.url, headers=request.headers, json=request.body) as reply,
         ):
             if reply.status_code != 200 or not _streams(reply):
-                reply.read()
-                return Verdict(False, _refused(reply, target, request), reply.status_code)
+                refusal = read(reply, sent + PATIENCE, clock)
+                return Verdict(False, _refused(refusal, request.url, target, way), refusal.status)
             stream = _read(profile.api, reply.iter_raw(), lambda: clock() - sent)
-            return _judged(profile, target, reply, stream, use_proxy)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return Verdict(False, _no_answer(error, target, use_proxy))
+        return Verdict(False, _no_answer(unanswered(error), way))
+    except (ValueError, ImportError):
+        # Of the proxy's address, which may need a library for SOCKS.
+        return Verdict(False, _no_answer(Unanswered(Kind.UNREACHABLE, ""), way))
+    return _judged(profile, target, reply.headers, stream, way)
 
 
 def _streams(reply: httpx.Response) -> bool:
@@ -132,9 +178,9 @@ def _read(api: Api, chunks: Iterator[bytes], passed: Callable[[], float]) -> _St
 
 
 def _judged(
-    profile: Profile, target: Target, reply: httpx.Response, stream: _Stream, use_proxy: bool
+    profile: Profile, target: Target, headers: Mapping[str, str], stream: _Stream, way: _Way
 ) -> Verdict:
-    arm = reply.headers.get("x-gateway-arm")
+    arm = headers.get("x-gateway-arm")
     if stream.error is not None:
         what = "Refused" if stream.first_token is None else "The answer broke off"
         return Verdict(False, f"{what}: {stream.error}", 200, arm=arm)
@@ -146,67 +192,39 @@ def _judged(
         return Verdict(False, sentence, 200, arm=arm)
     milliseconds = round(stream.first_token * 1000, 1)
     who = f" from arm {arm}" if arm else ""
-    return Verdict(
-        True,
-        f"It works: {profile.title} gets answers of model {target.model}{who}.",
-        200,
-        milliseconds,
-        arm,
-        _remark(target, reply, use_proxy),
-    )
+    sentence = f"It works: {profile.title} gets answers of model {target.model}{who}."
+    return Verdict(True, sentence, 200, milliseconds, arm, _remark(headers, way))
 
 
-def _refused(reply: httpx.Response, target: Target, request: Trial) -> str:
+def _refused(reply: Reply, url: str, target: Target, way: _Way) -> str:
     """What a reply that is no stream means."""
-    status, said = reply.status_code, _message(reply.content)
-    ours = REQUEST_ID in reply.headers
-    if not said or (status == 404 and not ours):
+    said = _message(reply)
+    ours = bool(said) and way.ours(reply.headers)
+    if not said or (reply.status == 404 and not ours):
         kind = reply.headers.get("content-type", "no content type")
-        return NOT_US.format(url=request.url, status=status, kind=kind)
-    if status == 401 and ours:
+        return NOT_US.format(url=url, status=reply.status, kind=kind)
+    if reply.status == 401 and ours:
         return KEY_UNKNOWN.format(length=len(target.key or ""))
-    return f"Refused with HTTP {status}: {said}"
+    return f"Refused with HTTP {reply.status}: {said}"
 
 
-def _message(body: bytes) -> str:
+def _message(reply: Reply) -> str:
     """What an error body in any API's shape says, or nothing."""
-    try:
-        content: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return ""
-    error = content.get("error") if isinstance(content, dict) else None
+    error = reply.member("error")
     said = error.get("message") if isinstance(error, dict) else error
     return said[:LONGEST] if isinstance(said, str) else ""
 
 
-def _no_answer(error: Exception, target: Target, use_proxy: bool) -> str:
-    if use_proxy and (variables := _proxies(target)):
-        return PROXY_FAILED.format(variables=variables, host=_host(target))
-    if isinstance(error.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE" in str(error):
-        return NO_CERTIFICATE.format(root=target.root)
-    if isinstance(error, httpx.ConnectError):
-        return NOTHING_LISTENS.format(root=target.root)
-    if isinstance(error, httpx.TimeoutException):
-        return SILENT.format(root=target.root, seconds=PATIENCE)
-    return f"{target.root} does not speak HTTP as expected: {str(error)[:LONGEST]}."
+def _no_answer(what: Unanswered, way: _Way) -> str:
+    if way.proxy and way.through:
+        return PROXY_FAILED.format(variable=way.proxy.variable, fix=way.fix)
+    detail = what.detail[:LONGEST]
+    return _NO_ANSWER[what.kind].format(root=way.root, seconds=PATIENCE, detail=detail)
 
 
-def _remark(target: Target, reply: httpx.Response, use_proxy: bool) -> str | None:
-    if REQUEST_ID not in reply.headers:
-        return PAST_US.format(root=target.root)
-    variables = "" if use_proxy else _proxies(target)
-    return PROXY_SET.format(variables=variables, host=_host(target)) if variables else None
-
-
-def _proxies(target: Target) -> str:
-    """The variables that would send this address through a proxy."""
-    scheme = urlsplit(target.root).scheme
-    proxies = getproxies_environment()
-    if proxy_bypass(_host(target)):
-        return ""
-    kinds = [kind for kind in (scheme, "all") if kind in proxies]
-    return " and ".join(f"{kind.upper()}_PROXY" for kind in kinds)
-
-
-def _host(target: Target) -> str:
-    return urlsplit(target.root).hostname or ""
+def _remark(headers: Mapping[str, str], way: _Way) -> str | None:
+    if not way.ours(headers):
+        return PAST_US.format(root=way.root)
+    if way.proxy is None or way.through:
+        return None
+    return PROXY_SET.format(variable=way.proxy.variable, fix=way.fix)

@@ -20,6 +20,8 @@ from tests.support.ports import nobody
 
 Run = Callable[..., Any]
 
+THIRD_KEY = "sk-third-0123456789abcdef"
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -72,9 +74,9 @@ def test_options_win_over_variables_and_those_over_the_file(
     monkeypatch.setenv("GATEWAY_KEY", OTHER_KEY)
     by_variables = json.loads(run("connect", "curl", "--json", "--show-key", "--model", "x").out)
     assert (by_variables["base_url"], by_variables["key"]) == (f"{closed}/v1", OTHER_KEY)
-    words = ("--url", f"{closed}/else", "--key", "sk-third-0123456789", "--model", "x")
+    words = ("--url", f"{closed}/else", "--key", THIRD_KEY, "--model", "x")
     answer = json.loads(run("connect", "curl", "--json", "--show-key", *words).out)
-    assert (answer["base_url"], answer["key"]) == (f"{closed}/else/v1", "sk-third-0123456789")
+    assert (answer["base_url"], answer["key"]) == (f"{closed}/else/v1", THIRD_KEY)
 
 
 def test_a_file_elsewhere_and_its_first_key_in_plain(run: Run, tmp_path: Path, closed: str) -> None:
@@ -97,8 +99,10 @@ def test_addresses_as_people_paste_them(run: Run, closed: str, pasted: str) -> N
     ("words", "status", "said"),
     [
         (("--model", "m"), 2, "set GATEWAY_KEY"),
-        (("--key", "two words"), 2, "holds characters no key has"),
-        (("--key", "schlüssel"), 2, "holds characters no key has"),
+        (("--key", "two words"), 2, "there are blanks in it"),
+        (("--key", "schlüssel"), 2, "characters that no header can hold"),
+        (("--key", "YOUR-GATEWAY-KEY"), 2, "it is a placeholder"),
+        (("--key", KEY[:8]), 2, "it has 8 characters"),
         (("--key", KEY, "--url", "gateway:8080"), 2, "is no http(s)://HOST:PORT"),
         (("--key", KEY, "--url", "http://"), 2, "is no http(s)://HOST:PORT"),
         (("--key", KEY), 1, "Name the model with --model"),
@@ -139,7 +143,7 @@ def page(run: Run, closed: str, client: str, *words: str) -> str:
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_key_shows_only_when_asked_for(run: Run, closed: str, client: str) -> None:
     hidden = page(run, closed, client)
-    assert KEY not in hidden and f"{KEY[:5]}…" in hidden
+    assert KEY not in hidden and f"{KEY[:4]}… ({len(KEY)} characters)" in hidden
     assert KEY not in page(run, closed, client, "--json")
     assert KEY in page(run, closed, client, "--show-key")
 
@@ -149,10 +153,10 @@ def test_the_page(run: Run, closed: str) -> None:
 Claude Code, pointed at the gateway:
 
   base URL  {closed}
-  key       sk-Yk…
+  key       sk-Y… (30 characters)
   model     llama
 
-# The key, once in the shell (--show-key puts sk-Yk… in whole):
+# The key, once in the shell (--show-key puts it here in whole):
 export GATEWAY_KEY=YOUR-GATEWAY-KEY
 
 # In the shell that starts it:

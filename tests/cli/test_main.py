@@ -72,11 +72,12 @@ def test_every_help_holds_an_example_that_can_be_typed(
     result = run(*name.split(), "--help")
     assert result.status == 0
     examples = [line for line in result.out.splitlines() if "Example: gateway " in line]
-    assert len(examples) == 1
-    words = shlex.split(examples[0].partition("Example: gateway ")[2])
-    assert words[: len(name.split())] == name.split()
-    # Raises what a wrong name of an option or a missing argument raises.
-    command.make_context(name, words[len(name.split()) :])
+    assert examples
+    for example in examples:
+        words = shlex.split(example.partition("Example: gateway ")[2])
+        assert words[: len(name.split())] == name.split()
+        # Raises what a wrong name of an option or a missing argument raises.
+        command.make_context(name, words[len(name.split()) :])
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -136,7 +136,7 @@ SECRETS = """\
 def test_a_change_is_shown_without_secrets(tmp_path: Path) -> None:
     change = Change(tmp_path / "f", SECRETS, SECRETS + f'  "key": "{KEY}"\n')
     shown = change.shown(show_secrets=False)
-    assert '+  "key": "…"' in shown
+    assert '+  "key": "sk-t… (30 characters)"' in shown
     for secret in (KEY, "abcdefghijklmnop", "abc-def", "tok tok", "xyz.123", "inline"):
         assert secret not in shown
     whole = Change(tmp_path / "f", None, SECRETS).shown(show_secrets=False)

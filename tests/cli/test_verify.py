@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,9 @@ async def both(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Simula
 
 
 async def tried(client: str, target: Target, *, use_proxy: bool = False) -> Verdict:
-    return await asyncio.to_thread(verify, CLIENTS[client], target, use_proxy=use_proxy)
+    return await asyncio.to_thread(
+        verify, CLIENTS[client], target, env=os.environ, use_proxy=use_proxy
+    )
 
 
 def target(both: Simulated, **changes: Any) -> Target:
@@ -202,7 +205,41 @@ async def test_a_key_at_its_limit(tmp_path: Path) -> None:
 async def test_the_engine_itself_answers(both: Simulated) -> None:
     verdict = await tried("codex", Target(both.engine.url, KEY, UPSTREAM))
     assert verdict.ok and verdict.remark is not None
-    assert f"{both.engine.url} may be the engine itself" in verdict.remark
+    assert f"No gateway answers at {both.engine.url}: that may be the engine" in verdict.remark
+
+
+async def test_a_request_id_alone_makes_no_gateway() -> None:
+    """OpenAI and engines so configured send one, too."""
+    unknown = reply(
+        b'{"error":{"message":"Invalid URL"}}',
+        status="404 Not Found",
+        headers="x-request-id: req_1\r\n",
+    )
+    async with scripted(says(unknown)) as other:
+        verdict = await tried("curl", Target(other.url, KEY, "m"))
+    assert "is no TTFT Gateway (HTTP 404, " in verdict.sentence
+    carriers = [KEY in str(one.headers) for one in other.requests]
+    assert carriers == [True, *[False] * (len(carriers) - 1)], "only the trial needs the key"
+
+
+async def test_no_sentence_repeats_the_key() -> None:
+    refusal = json.dumps({"error": {"message": f"no such key: {KEY}"}}).encode()
+    async with scripted(says(reply(refusal, status="401 Unauthorized"))) as other:
+        verdict = await tried("curl", Target(other.url, KEY, "m"))
+    assert verdict.sentence == ("Refused with HTTP 401: no such key: sk-t… (30 characters)")
+
+
+async def test_a_gateway_behind_a_path(both: Simulated) -> None:
+    """It is given no prefix, and needs none; with one it works all the same."""
+    verdict = await tried("codex", target(both, root=f"{both.it.url}/api"))
+    assert (verdict.ok, verdict.remark) == (True, None)
+
+
+async def test_a_proxy_of_another_kind(both: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
+    assert (await tried("curl", target(both))).ok
+    verdict = await tried("curl", target(both), use_proxy=True)
+    assert "The proxy that ALL_PROXY names failed" in verdict.sentence
 
 
 # Proxies
@@ -216,11 +253,12 @@ async def test_a_proxy_left_over_is_told_though_it_is_not_used(
         direct = await tried("claude-code", target(both))
         assert direct.ok
         assert direct.remark == (
-            "A client that heeds HTTP_PROXY would go through a proxy: add 127.0.0.1 to NO_PROXY."
+            "A client that heeds HTTP_PROXY would go through a proxy: "
+            "export NO_PROXY=127.0.0.1,localhost"
         )
         used = await tried("claude-code", target(both), use_proxy=True)
         assert not used.ok
-        assert "The proxy that HTTP_PROXY names failed: add 127.0.0.1 to" in used.sentence
+        assert "The proxy that HTTP_PROXY names failed: export NO_PROXY=127" in used.sentence
         monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
         for use_proxy in (False, True):
             exempt = await tried("claude-code", target(both), use_proxy=use_proxy)

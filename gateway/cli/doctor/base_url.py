@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.cli.doctor.address import Address, parse
-from gateway.cli.doctor.asking import Reply, Unanswered
-from gateway.cli.doctor.case import SERVICE, Case
+from gateway.cli.address import Address, configured, parse
+from gateway.cli.answering import SERVICE, lacks_route, listed, wants_key
+from gateway.cli.asking import Reply, Unanswered
+from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
-from gateway.keys.keyring import NO_CREDENTIAL
 from gateway.settings import Settings
 
 TOPIC = Topic("base-url")
@@ -21,7 +21,7 @@ def check(case: Case) -> Iterator[Finding]:
     if case.is_gateway:
         yield TOPIC.ok(f"{case.address.root} is a {SERVICE} {front.member('version')}.")
         yield _path(case)
-    elif _own_404(front):
+    elif lacks_route(front):
         yield TOPIC.error(
             f"{case.address.given} is a {SERVICE}, but there is nothing under this path.",
             "Every request of a client that was given this base URL gets 404.",
@@ -31,12 +31,6 @@ def check(case: Case) -> Iterator[Finding]:
         yield _redirect(case.address, front)
     else:
         yield _stranger(case, front)
-
-
-def _own_404(front: Reply) -> bool:
-    """The gateway's answer where it has no route; `x-request-id` alone is OpenAI's, too."""
-    ours = front.headers.get("x-request-id", "").startswith("req_")
-    return ours and front.member("error", "code") == "route_not_found"
 
 
 def _path(case: Case) -> Finding:
@@ -76,11 +70,10 @@ def _redirect(address: Address, front: Reply) -> Finding:
 def _stranger(case: Case, front: Reply) -> Finding:
     root = case.address.root
     listing = case.ask(f"{case.address.openai}/models")
-    if isinstance(listing, Reply):
-        if listing.member("error", "message") == NO_CREDENTIAL:
-            return TOPIC.ok(f"A {SERVICE} answers at {case.address.openai}, though not at {root}/.")
-        if _is_engine(case, listing):
-            return _engine(case)
+    if wants_key(listing):
+        return TOPIC.ok(f"A {SERVICE} answers at {case.address.openai}, though not at {root}/.")
+    if isinstance(listing, Reply) and _is_engine(case, listing):
+        return _engine(case)
     kind = front.headers.get("content-type", "no content type").partition(";")[0]
     server = front.headers.get("server", "")
     named = f", server {server[:60]}" if server else ""
@@ -93,9 +86,7 @@ def _stranger(case: Case, front: Reply) -> Finding:
 
 def _is_engine(case: Case, listing: Reply) -> bool:
     """vLLM owns its models, or, asked without a key, refuses with a string for an error."""
-    models = listing.member("data")
-    first = models[0] if isinstance(models, list) and models else None
-    if isinstance(first, dict) and first.get("owned_by") == "vllm":
+    if any(model.get("owned_by") == "vllm" for model in listed(listing)):
         return True
     version = case.ask(f"{case.address.root}/version")
     return isinstance(version, Reply) and isinstance(version.member("version"), str)
@@ -123,11 +114,7 @@ def _backend_here(case: Case) -> str:
 
 def _configured(case: Case) -> str:
     """Where the configuration has the gateway listen, as seen from this machine."""
-    if not isinstance(case.settings, Settings):
-        return ""
-    server = case.settings.server
-    host = "127.0.0.1" if server.host in ("0.0.0.0", "::") else server.host
-    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
+    return configured(case.settings) if isinstance(case.settings, Settings) else ""
 
 
 def unanswered(case: Case, topic: Topic, reply: Unanswered) -> Finding:

@@ -11,14 +11,13 @@ from urllib.parse import quote
 
 from pydantic import SecretStr
 
-from gateway.cli.doctor.address import Address
-from gateway.cli.doctor.asking import Asker, Reply, Unanswered
-from gateway.cli.doctor.masking import Mask
+from gateway.cli.address import Address
+from gateway.cli.answering import is_gateway, listed
+from gateway.cli.asking import Asker, Reply, Unanswered
+from gateway.cli.key_form import sendable
+from gateway.cli.masking import Mask
 from gateway.errors import ConfigError
 from gateway.settings import Settings, load
-
-SERVICE = "TTFT Gateway"
-"""What `GET /` of a gateway calls itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +72,7 @@ class Case:
     @property
     def is_gateway(self) -> bool:
         """Whether what answers calls itself a gateway. Only then it gets the file's own keys."""
-        return isinstance(self.front, Reply) and self.front.member("service") == SERVICE
+        return is_gateway(self.front)
 
     @cached_property
     def key(self) -> tuple[str, str]:
@@ -102,11 +101,7 @@ class Case:
     @cached_property
     def models(self) -> list[str]:
         """The ids the client's key may use; empty if that is not known."""
-        listed = self.listing.member("data") if isinstance(self.listing, Reply) else None
-        if not isinstance(listed, list):
-            return []
-        ids = [model.get("id") for model in listed if isinstance(model, dict)]
-        return [name for name in ids if isinstance(name, str)]
+        return [model["id"] for model in listed(self.listing)]
 
     @property
     def model(self) -> str:
@@ -125,11 +120,6 @@ class Case:
         if isinstance(reply, Unanswered):
             return None
         return {200: True, 404: False}.get(reply.status)
-
-
-def sendable(key: str) -> bool:
-    """Whether an HTTP header can hold this key as it is."""
-    return bool(key) and key.isascii() and key.isprintable() and key == key.strip()
 
 
 def _open(secret: SecretStr | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gateway.cli.doctor import client_url
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Severity, Topic
-from gateway.cli.doctor.key_form import flaws
+from gateway.cli.key_form import flaws
 
 TOPIC = Topic("claude-code")
 

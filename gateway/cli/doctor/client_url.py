@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.cli.doctor.address import Address, parse
+from gateway.cli.address import Address, parse
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
-from gateway.cli.doctor.masking import masked
+from gateway.cli.masking import masked
 
 
 def check(

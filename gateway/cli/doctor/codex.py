@@ -11,7 +11,7 @@ from typing import Any
 from gateway.cli.doctor import client_url, codex_auth, codex_oauth
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Severity, Topic
-from gateway.cli.doctor.key_form import flaws
+from gateway.cli.key_form import flaws
 
 TOPIC = Topic("codex")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
-from gateway.cli.doctor.key_form import flaws
-from gateway.cli.doctor.masking import masked
 from gateway.cli.doctor.tokens import DAY, date, expiry, moment
+from gateway.cli.key_form import flaws
+from gateway.cli.masking import masked
 
 KEY = "OPENAI_API_KEY"
 

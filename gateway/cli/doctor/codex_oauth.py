@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gateway.cli.doctor.address import parse
-from gateway.cli.doctor.asking import Reply
-from gateway.cli.doctor.case import Case, sendable
+from gateway.cli.address import parse
+from gateway.cli.asking import Reply
+from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.codex_auth import read, tokens
 from gateway.cli.doctor.finding import Finding, Topic
 from gateway.cli.doctor.tokens import claims, granted, scopes
+from gateway.cli.key_form import sendable
 
 _CALLBACKS = ("redirect_uri", "redirect_url", "callback_url", "callback")
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')

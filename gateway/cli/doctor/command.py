@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import Counter
@@ -16,14 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gateway.cli.doctor.address import Address, parse
-from gateway.cli.doctor.asking import Asker
+from gateway.cli.address import option
+from gateway.cli.asking import Asker
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.examination import TOPICS, examine
 from gateway.cli.doctor.finding import Finding, Severity
-from gateway.cli.doctor.masking import Mask
 from gateway.cli.main import FAILED
-from gateway.cli.remote import DEFAULT_URL
+from gateway.cli.masking import Mask
+from gateway.cli.remote import DEFAULT_URL, show_json
 from gateway.clients.setup import KEY_VARIABLE
 
 TIMEOUT = 5.0
@@ -81,7 +80,7 @@ def doctor(
         raise typer.BadParameter(
             f"{unknown[0]!r} is none of {', '.join(TOPICS)}", param_hint="--only"
         )
-    address = _address(url or DEFAULT_URL)
+    address = option(url or DEFAULT_URL)
     mask = Mask((key, admin_key))
     mask.learn(os.environ)
     case = Case(
@@ -102,15 +101,6 @@ def doctor(
         raise typer.Exit(FAILED)
 
 
-def _address(url: str) -> Address:
-    try:
-        return parse(url)
-    except ValueError:
-        raise typer.BadParameter(
-            "is no http(s)://HOST:PORT, such as http://127.0.0.1:8080", param_hint="--url"
-        ) from None
-
-
 def _as_json(case: Case, only: list[str] | tuple[str, ...]) -> Counter[Severity]:
     found = [finding for _, findings in examine(case, only) for finding in findings]
     counts = Counter(finding.severity for finding in found)
@@ -120,7 +110,7 @@ def _as_json(case: Case, only: list[str] | tuple[str, ...]) -> Counter[Severity]
         "warnings": counts[Severity.WARNING],
         "findings": [asdict(finding) for finding in found],
     }
-    typer.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+    show_json(answer)
     return counts
 
 

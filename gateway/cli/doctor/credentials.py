@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.cli.doctor.asking import Reply, Unanswered
+from gateway.cli.asking import Reply, Unanswered
 from gateway.cli.doctor.base_url import unanswered
-from gateway.cli.doctor.case import Case, sendable
+from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
-from gateway.cli.doctor.key_form import flaws
-from gateway.cli.doctor.masking import bare, masked
+from gateway.cli.key_form import flaws, sendable
+from gateway.cli.masking import bare, masked
 from gateway.settings import Settings
 
 TOPIC = Topic("credentials")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
+from gateway.cli.asking import Unanswered
 from gateway.cli.doctor import (
     base_url,
     claude_code,
@@ -16,7 +17,6 @@ from gateway.cli.doctor import (
     replies,
     ttft,
 )
-from gateway.cli.doctor.asking import Unanswered
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Severity, Topic
 

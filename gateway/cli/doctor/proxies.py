@@ -7,25 +7,16 @@ gateway itself ignores these variables; clients do not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from collections.abc import Iterator
 
-from gateway.cli.doctor.address import Address
-from gateway.cli.doctor.asking import Reply, Unanswered
+from gateway.cli.asking import Reply, Unanswered
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
+from gateway.cli.proxies import Proxy, applying, credentials, exemption
 
 TOPIC = Topic("proxy")
 
 _VARIABLE = re.compile(r"(?:https?|all)_proxy", re.IGNORECASE)
-
-
-class Proxy(NamedTuple):
-    """A proxy of the environment: the variable's name, and its address."""
-
-    variable: str
-    url: str
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -33,7 +24,7 @@ def check(case: Case) -> Iterator[Finding]:
     address = case.address
     present = sorted(name for name, value in case.env.items() if value and _VARIABLE.match(name))
     for name in present:
-        case.mask.add(*_credentials(case.env[name]))
+        case.mask.add(*credentials(case.env[name]))
     proxy = applying(address, case.env)
     if proxy is None:
         if present:
@@ -44,24 +35,10 @@ def check(case: Case) -> Iterator[Finding]:
     yield _tried(case, proxy)
 
 
-def applying(address: Address, env: Mapping[str, str]) -> Proxy | None:
-    """The proxy clients use for an address, by the rules most of them share."""
-    skipped, _ = _exempt(env)
-    if any(_covers(part.strip().lower(), address) for part in skipped.split(",")):
-        return None
-    for name in (f"{address.scheme}_proxy", "all_proxy"):
-        # The upper-case form comes second, as in curl, Python and Go.
-        for variable in (name, name.upper()):
-            value = env.get(variable, "")
-            if value:
-                return Proxy(variable, value if "://" in value else f"http://{value}")
-    return None
-
-
 def _tried(case: Case, proxy: Proxy) -> Finding:
-    seen = f"{proxy.variable}={_shown(proxy.url)} is set, and {case.address.host} is not exempt"
-    fix = _exemption(case)
-    if urlsplit(proxy.url).scheme not in ("http", "https"):
+    seen = f"{proxy.variable}={proxy.shown} is set, and {case.address.host} is not exempt"
+    fix = exemption(case.address, case.env)
+    if not proxy.speaks_http:
         return TOPIC.warning(
             f"{seen}.",
             "Clients send every request and key through it; whether it lets streams pass was not "
@@ -92,49 +69,3 @@ def _tried(case: Case, proxy: Proxy) -> Finding:
         "Clients get the proxy's own page instead of an answer, and many fail while they parse it.",
         fix,
     )
-
-
-def _covers(part: str, address: Address) -> bool:
-    """Whether an entry of NO_PROXY means this address: `*`, a host, a domain, each with a port."""
-    if part == "*":
-        return True
-    name = part.lstrip("*.")
-    host = address.host
-    for form in (name, name.removesuffix(f":{address.port}")):
-        bare = form.strip("[]")
-        if bare and (host == bare or host.endswith(f".{bare}")):
-            return True
-    return False
-
-
-def _exempt(env: Mapping[str, str]) -> tuple[str, str]:
-    """The hosts that need no proxy, and the variable that says so."""
-    for name in ("no_proxy", "NO_PROXY"):
-        if env.get(name):
-            return env[name], name
-    return "", "NO_PROXY"
-
-
-def _exemption(case: Case) -> str:
-    """The line that keeps clients from using the proxy for the gateway."""
-    hosts, variable = _exempt(case.env)
-    own = ["127.0.0.1", "localhost"] if case.address.loopback else []
-    if case.address.host not in own:
-        own.insert(0, case.address.host)
-    value = ",".join([*(part.strip() for part in hosts.split(",") if part.strip()), *own])
-    # Where both spellings are there, programs differ in which one they believe.
-    other = f" no_proxy={value}" if variable == "no_proxy" else ""
-    return f"export NO_PROXY={value}{other}"
-
-
-def _shown(url: str) -> str:
-    """A proxy's address without credentials."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
-
-
-def _credentials(url: str) -> list[str]:
-    """The secrets in a proxy's address, as they stand there and as they are sent."""
-    found = url.partition("://")[2].rpartition("@")[0] or url.rpartition("@")[0]
-    _, _, password = found.partition(":")
-    return [form for form in (found, password, unquote(password)) if form]

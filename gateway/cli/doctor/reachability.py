@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gateway.cli.doctor.address import Address
-from gateway.cli.doctor.asking import Kind, Reply, Unanswered
+from gateway.cli.address import Address
+from gateway.cli.asking import Kind, Reply, Unanswered
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
 from gateway.settings import Settings

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from gateway.cli.doctor.asking import Kind, Reply, Unanswered
-from gateway.cli.doctor.case import Case, sendable
+from gateway.cli.asking import Kind, Reply, Unanswered
+from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
+from gateway.cli.key_form import sendable
 from gateway.protocols.splice import set_fields
 
 TOPIC = Topic("reply")

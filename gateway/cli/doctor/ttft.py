@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
-from gateway.cli.doctor.asking import Unanswered
-from gateway.cli.doctor.case import Case, sendable
+from gateway.cli.asking import Unanswered
+from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.engine_page import EngineState, read
 from gateway.cli.doctor.finding import Finding, Topic
+from gateway.cli.key_form import sendable
 from gateway.cli.remote import Remote
 from gateway.errors import GatewayError
 from gateway.settings import EngineSettings, Settings

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.doctor.address import parse
-from gateway.cli.doctor.asking import Asker
+from gateway.cli.address import parse
+from gateway.cli.asking import Asker
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.examination import examine
 from gateway.cli.doctor.finding import Finding
-from gateway.cli.doctor.masking import Mask
+from gateway.cli.masking import Mask
 from tests.support.running import KEY, configuration
 
 NOW = 1_800_000_000.0

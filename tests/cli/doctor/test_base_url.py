@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.answering import SERVICE
 from gateway.cli.doctor.finding import Severity
 from gateway.keys.keyring import NO_CREDENTIAL
 from tests.cli.doctor.cases import about, case, found, gateway_yaml, one, other, reply
@@ -18,11 +19,19 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "/api", "/api/v1", "/anthropic"])
 async def test_the_gateway_under_a_path_it_knows(both: Simulated, home: Path, path: str) -> None:
     findings = await found(case(both.it.url + path, home), "base-url")
+    root = both.it.url + path.removesuffix("/").removesuffix("/v1")
     assert [f.severity for f in findings] == [Severity.OK] * 2
-    assert f"{both.it.url} is a TTFT Gateway" in findings[0].seen
-    assert (
-        f"OpenAI SDKs and Codex: {both.it.url}/v1; Claude Code: {both.it.url}" in findings[1].seen
-    )
+    assert f"{root} is a TTFT Gateway" in findings[0].seen
+    assert f"OpenAI SDKs and Codex: {root}/v1; Claude Code: {root}." in findings[1].seen
+
+
+async def test_a_gateway_that_stands_under_a_path_alone(home: Path) -> None:
+    """What serves it there has another site elsewhere, which is nobody's business."""
+    front = reply(json.dumps({"service": SERVICE, "version": "1.0"}))
+    async with other({"/api/": front}) as server:
+        findings = await found(case(f"{server.url}/api/v1", home), "base-url")
+    assert server.targets == ["/api/"]
+    assert findings[1].seen.startswith(f"Base URLs for OpenAI SDKs and Codex: {server.url}/api/v1;")
 
 
 async def test_v1_twice(both: Simulated, home: Path) -> None:

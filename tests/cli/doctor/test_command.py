@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.doctor.asking import Asker, Kind, Unanswered
+from gateway.cli.asking import Asker, Kind, Unanswered
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.command import _Page
 from gateway.cli.doctor.examination import STEPS, TOPICS, examine

@@ -1,4 +1,7 @@
-"""How the doctor asks a server, and what may come of it. Nothing of the environment has a say."""
+"""How a server is asked, and what may come of it.
+
+Neither a proxy of the environment nor a .netrc has a say in who gets a key.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,6 @@ from enum import Enum, auto
 from typing import Any
 
 import httpx
-
-from gateway.cli.remote import trust
 
 LONGEST_REPLY = 2**20
 """Bytes of a reply that are read; a model list or a metrics page is shorter."""
@@ -71,8 +72,30 @@ class Reply:
         return value
 
 
+def client(url: str, timeout: float, proxy: str | None = None) -> httpx.Client:
+    """A client for requests to `url`, directly or through `proxy`; redirects are not followed.
+
+    It trusts the system's certificate authorities, or those of SSL_CERT_FILE.
+
+    Args:
+        timeout: seconds for each step of a request.
+
+    Raises:
+        ValueError: the proxy's address is none.
+    """
+    # TLS to a proxy is checked like TLS to the server behind it.
+    tls = any(one.startswith("https:") for one in (url, proxy or ""))
+    return httpx.Client(
+        timeout=timeout,
+        trust_env=False,
+        verify=ssl.create_default_context() if tls else False,
+        proxy=proxy,
+        headers={"accept-encoding": "identity"},
+    )
+
+
 class Asker:
-    """Sends single requests, each on a connection of its own; redirects are not followed.
+    """Sends single requests, each on a connection of its own.
 
     Args:
         timeout: seconds for each step of a request, and for all of it unless told otherwise.
@@ -94,46 +117,44 @@ class Asker:
     ) -> Reply | Unanswered:
         """GET, or POST where there is content. `key` goes out as a Bearer token."""
         limit = timeout or self.timeout
-        sent = {"accept-encoding": "identity", **(headers or {})}
+        sent = dict(headers or {})
         if key:
             sent["authorization"] = f"Bearer {key}"
         if content is not None:
             sent["content-type"] = "application/json"
         method = "GET" if content is None else "POST"
-        # TLS to a proxy is checked like TLS to the server behind it.
-        trusted = trust(proxy if proxy and proxy.startswith("https:") else url)
         until = self._clock() + limit
         try:
             with (
-                httpx.Client(
-                    timeout=limit,
-                    trust_env=False,
-                    verify=trusted,
-                    proxy=proxy,
-                ) as client,
-                client.stream(method, url, headers=sent, content=content) as reply,
+                client(url, limit, proxy) as http,
+                http.stream(method, url, headers=sent, content=content) as reply,
             ):
-                body = b"".join(self._within(until, reply.iter_raw()))
-                return Reply(reply.status_code, reply.headers, body)
-        except httpx.InvalidURL as error:
-            return Unanswered(Kind.UNREACHABLE, f"no address: {error}")
-        except httpx.HTTPError as error:
-            return _understood(error)
-
-    def _within(self, until: float, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """The chunks up to the longest reply; a server that drips does not hold us up."""
-        left = LONGEST_REPLY
-        for chunk in chunks:
-            yield chunk[:left]
-            left -= len(chunk)
-            if left <= 0:
-                return
-            if self._clock() > until:
-                raise httpx.ReadTimeout("the reply did not end in time")
+                return read(reply, until, self._clock)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return unanswered(error)
 
 
-def _understood(error: httpx.HTTPError) -> Unanswered:
+def read(reply: httpx.Response, until: float, clock: Callable[[], float]) -> Reply:
+    """The whole reply, up to the longest there may be; a server that drips does not hold us up.
+
+    Raises:
+        httpx.HTTPError: it broke off, or had not ended by `until`.
+    """
+    body = bytearray()
+    for chunk in reply.iter_raw():
+        body += chunk
+        if len(body) >= LONGEST_REPLY:
+            break
+        if clock() > until:
+            raise httpx.ReadTimeout("the reply did not end in time")
+    return Reply(reply.status_code, reply.headers, bytes(body[:LONGEST_REPLY]))
+
+
+def unanswered(error: httpx.HTTPError | httpx.InvalidURL) -> Unanswered:
+    """What an exception of httpx says of the server."""
     detail = str(error) or type(error).__name__
+    if isinstance(error, httpx.InvalidURL):
+        return Unanswered(Kind.UNREACHABLE, f"no address: {detail}")
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return Unanswered(Kind.CERTIFICATE, cause.verify_message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.cli.doctor.key_form import flaws
+from gateway.cli.key_form import flaws
 from tests.cli.doctor.cases import FILE_KEY
 from tests.support.running import KEY
 

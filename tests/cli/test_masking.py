@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.cli.doctor.masking import Mask, bare, masked
+from gateway.cli.masking import Mask, bare, masked
 
 KEY = "gwk9dXc2Lq7Vn4Rb8Tw1Zk6Mf"
 

@@ -1,4 +1,8 @@
-"""A base URL taken apart: where the gateway stands, and what clients were given beyond it."""
+"""A base URL taken apart: where the gateway stands, and what clients were given beyond it.
+
+A path such as `/api` belongs to where it stands: something before the gateway may serve it there,
+and the gateway itself answers under it, too.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,14 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+import typer
+
+from gateway.settings import Settings
+
 _ENDPOINT = re.compile(
     r"/(?:chat/completions|completions|messages|responses|models|embeddings)/*$", re.IGNORECASE
 )
-_PREFIXES = re.compile(r"(?:/+(?:api|anthropic|openai|v1)(?=/|$))*/*$")
-_VERSIONS = re.compile(r"/v1(?=/|$)")
+_PREFIX = re.compile(r"(?:/+v1(?=/|$))*/*$")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -21,7 +28,7 @@ class Address:
 
     Attributes:
         root: scheme, host, port, and the path the gateway stands under; no slash at the end.
-        prefix: what follows the root and the gateway understands, such as `/v1` or `/api/v1`.
+        prefix: what follows the root and says `/v1`, once or more often.
         endpoint: the route of one API that was taken for part of the base, else empty.
     """
 
@@ -40,7 +47,7 @@ class Address:
     @property
     def versions(self) -> int:
         """How often it says `/v1`."""
-        return len(_VERSIONS.findall(self.prefix))
+        return self.prefix.count("/v1")
 
     @property
     def given(self) -> str:
@@ -80,7 +87,7 @@ def parse(url: str) -> Address:
     port = parts.port or _PORTS[scheme]
     endpoint = _ENDPOINT.search(parts.path)
     path = parts.path[: endpoint.start()] if endpoint else parts.path
-    found = _PREFIXES.search(path)
+    found = _PREFIX.search(path)
     assert found is not None, "it matches nothing at the end, too"
     authority = parts.netloc.rpartition("@")[2]
     return Address(
@@ -91,3 +98,24 @@ def parse(url: str) -> Address:
         prefix=found[0].rstrip("/"),
         endpoint=endpoint[0].rstrip("/") if endpoint else "",
     )
+
+
+def option(url: str) -> Address:
+    """The address that an option `--url` gives; it is not repeated, for it may hold a password.
+
+    Raises:
+        typer.BadParameter: it is none.
+    """
+    try:
+        return parse(url)
+    except ValueError:
+        raise typer.BadParameter(
+            "is no http(s)://HOST:PORT, such as http://127.0.0.1:8080", param_hint="--url"
+        ) from None
+
+
+def configured(settings: Settings) -> str:
+    """Where a configuration has the gateway listen, as seen from this machine."""
+    server = settings.server
+    host = "127.0.0.1" if server.host in ("0.0.0.0", "::") else server.host
+    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.cli.doctor.address import parse
+from gateway.cli.address import parse
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,8 @@ from gateway.cli.doctor.address import parse
         ("http://h", "http://h", "", ""),
         ("HTTP://h:81//v1//", "http://h:81", "//v1", ""),
         ("https://u:p@h/llm/v1", "https://h/llm", "/v1", ""),
-        ("http://h/api/v1/responses", "http://h", "/api/v1", "/responses"),
+        ("http://h/api/v1/responses", "http://h/api", "/v1", "/responses"),
+        ("http://h/v1/v1/", "http://h", "/v1/v1", ""),
         ("http://h/v1x", "http://h/v1x", "", ""),
         ("http://[::1]:8080/v1", "http://[::1]:8080", "/v1", ""),
     ],

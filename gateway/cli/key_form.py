@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from gateway.cli.doctor.masking import bare
+from gateway.cli.masking import bare
 from gateway.keys.keyring import SHORTEST_KEY
 
 _BEARER = re.compile(r"\s*[\"']?\s*bearer\s", re.IGNORECASE)
 _UNFILLED = re.compile(
-    r"\$\{?\w+\}?|<[^>]*>|your[-_ ]?(?:api[-_ ]?)?key|.*(?:\.\.\.|…).*", re.IGNORECASE
+    r"\$\{?\w+\}?|<[^>]*>|your[-_ ]?(?:\w+[-_ ]?)?key|.*(?:\.\.\.|…).*", re.IGNORECASE
 )
 
 
@@ -37,3 +37,8 @@ def flaws(key: str) -> list[str]:
             f"it has {len(key)} characters, and a key of the gateway at least {SHORTEST_KEY}"
         )
     return found
+
+
+def sendable(key: str) -> bool:
+    """Whether an HTTP header can hold this key as it is."""
+    return bool(key) and key.isascii() and key.isprintable() and key == key.strip()

@@ -1,4 +1,4 @@
-"""No secret leaves the doctor: what is known, and what looks like one, is masked in every text."""
+"""No secret is printed: what is known, and what looks like one, is masked in every text."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ _WORTH = 6
 
 _BY_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)S?$", re.IGNORECASE)
 _CONTROL = re.compile(r"[^\S \n]|[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_NAME = r"[\w-]*(?:key|token|secret|password|authorization)"
+_PREFIXED = r"\b(?:sk|pk|gsk|hf|xai)[-_][\w-]{8,}"
 _LOOKS_LIKE_ONE = (
     re.compile(r"()(eyJ[\w-]{6,}\.[\w-]+(?:\.[\w-]*)?)"),
     re.compile(r"(\b(?:bearer|basic)\s+)([\w.~+/=-]{8,})", re.IGNORECASE),
-    re.compile(r"()(\b(?:sk|pk|gw|gsk|hf|xai)[-_][\w-]{8,})"),
-    re.compile(
-        r'("[\w-]*(?:key|token|secret|password|authorization)"\s*:\s*")([^"]{6,})', re.IGNORECASE
-    ),
+    re.compile(rf"()({_PREFIXED})"),
+    re.compile(rf'("{_NAME}"\s*:\s*")([^"]{{6,}})', re.IGNORECASE),
+)
+# A line of a JSON, TOML or YAML file. `env_key` names a variable; it holds no secret.
+_SETTING = re.compile(
+    rf"""(?P<name>["']?\b(?!env_key){_NAME}\w*["']?\s*[:=]\s*)"""
+    rf"""(?P<quote>["']?)(?P<value>(?<=")[^"]*|(?<=')[^']*|[^"'\s,}}][^,}}]*)|{_PREFIXED}""",
+    re.IGNORECASE,
 )
 _USERINFO = re.compile(r"(://)[^/@\s]+@")
 
@@ -39,6 +45,18 @@ def masked(secret: str) -> str:
 def printable(text: str) -> str:
     """Without characters that steer a terminal; what servers answer is printed."""
     return _CONTROL.sub("?", text)
+
+
+def hide_setting(line: str) -> str:
+    """A line of a settings file without the secret it sets."""
+    return _SETTING.sub(
+        lambda found: (
+            f"{found['name']}{found['quote']}{masked(found['value'])}"
+            if found["name"]
+            else masked(found[0])
+        ),
+        line,
+    )
 
 
 class Mask:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.cli.doctor.address import parse
-from gateway.cli.doctor.proxies import Proxy, applying
+from gateway.cli.address import parse
+from gateway.cli.proxies import Proxy, applying
 
 
 @pytest.mark.parametrize(
