@@ -79,9 +79,7 @@ def client(url: str, timeout: float, proxy: str | None = None) -> httpx.Client:
 
     Args:
         timeout: seconds for each step of a request.
-
-    Raises:
-        ValueError: the proxy's address is none.
+        proxy: the address of an HTTP proxy.
     """
     # TLS to a proxy is checked like TLS to the server behind it.
     tls = any(one.startswith("https:") for one in (url, proxy or ""))

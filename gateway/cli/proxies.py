@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from gateway.cli.address import Address
 
@@ -18,7 +18,7 @@ class Proxy(NamedTuple):
     @property
     def speaks_http(self) -> bool:
         """Whether it can be tried; SOCKS proxies take a library of their own."""
-        return urlsplit(self.url).scheme in ("http", "https")
+        return self.url.lower().startswith(("http://", "https://"))
 
     @property
     def shown(self) -> str:

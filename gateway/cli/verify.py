@@ -46,6 +46,10 @@ NO_CERTIFICATE = (
 SILENT = "{root} did not answer within {seconds:g} s; gateway doctor looks for the reason."
 NO_HTTP = "{root} does not speak HTTP as expected: {detail}."
 PROXY_FAILED = "The proxy that {variable} names failed: {fix}, or leave out --use-proxy."
+PROXY_UNTRIED = (
+    "The proxy that {variable} names is no HTTP proxy and cannot be tried: {fix}, or leave out "
+    "--use-proxy."
+)
 PROXY_SET = "A client that heeds {variable} would go through a proxy: {fix}"
 PAST_US = (
     "No gateway answers at {root}: that may be the engine itself, and then nothing is measured or "
@@ -140,6 +144,8 @@ def verify(
 
 
 def _tried(profile: Profile, target: Target, way: _Way, clock: Callable[[], float]) -> Verdict:
+    if way.proxy and way.through and not way.proxy.speaks_http:
+        return Verdict(False, PROXY_UNTRIED.format(variable=way.proxy.variable, fix=way.fix))
     request = trial(profile, target)
     sent = clock()
     try:
@@ -153,9 +159,6 @@ def _tried(profile: Profile, target: Target, way: _Way, clock: Callable[[], floa
             stream = _read(profile.api, reply.iter_raw(), lambda: clock() - sent)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return Verdict(False, _no_answer(unanswered(error), way))
-    except (ValueError, ImportError):
-        # Of the proxy's address, which may need a library for SOCKS.
-        return Verdict(False, _no_answer(Unanswered(Kind.UNREACHABLE, ""), way))
     return _judged(profile, target, reply.headers, stream, way)
 
 

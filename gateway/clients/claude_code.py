@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import msgspec
 
@@ -36,26 +37,27 @@ def session_in(user_id: str) -> str:
     return old[1] if old else ""
 
 
+BASE_URL = "ANTHROPIC_BASE_URL"
+TOKEN = "ANTHROPIC_AUTH_TOKEN"
+MODEL = "ANTHROPIC_MODEL"
+SMALL_MODEL = "ANTHROPIC_DEFAULT_HAIKU_MODEL"
+
+SETTINGS = UserFile(".claude/settings.json", "json", moved=("CLAUDE_CONFIG_DIR", "settings.json"))
+
+
 def _setup(target: Target, read: ReadFile) -> Setup:
     variables = {
-        "ANTHROPIC_BASE_URL": target.base_url(Api.MESSAGES),
-        "ANTHROPIC_AUTH_TOKEN": KEY_IN_SHELL,
-        "ANTHROPIC_MODEL": target.model,
+        BASE_URL: target.base_url(Api.MESSAGES),
+        TOKEN: KEY_IN_SHELL,
+        MODEL: target.model,
         # Titles and summaries go to the small model; without this it asks for one of Anthropic's.
-        "ANTHROPIC_DEFAULT_HAIKU_MODEL": target.model,
+        SMALL_MODEL: target.model,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
-    kept = variables | {"ANTHROPIC_AUTH_TOKEN": target.key_or(PLACEHOLDER)}
+    kept = variables | {TOKEN: target.key_or(PLACEHOLDER)}
     return Setup(
         environment=variables,
-        files=(
-            UserFile(
-                ".claude/settings.json",
-                "json",
-                {"env": kept},
-                moved=("CLAUDE_CONFIG_DIR", "settings.json"),
-            ),
-        ),
+        files=(replace(SETTINGS, values={"env": kept}),),
         notes=(
             "Either the variables or the file is enough. The base URL has no /v1: Claude Code "
             "adds it.",

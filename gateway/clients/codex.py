@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from gateway.clients.profile import Profile
-from gateway.clients.setup import (
-    KEY_VARIABLE,
-    ReadFile,
-    Setup,
-    Target,
-    UserFile,
-)
+from gateway.clients.setup import KEY_VARIABLE, ReadFile, Setup, Target, UserFile
 from gateway.records import Api
 
 CACHE_KEY = b"prompt_cache_key"
@@ -19,17 +14,18 @@ CACHE_KEY = b"prompt_cache_key"
 
 PROVIDER = "ttft-gateway"
 
+CONFIG = UserFile(".codex/config.toml", "toml", moved=("CODEX_HOME", "config.toml"))
+AUTH = UserFile(".codex/auth.json", "json", moved=("CODEX_HOME", "auth.json"))
+KEY_IN_AUTH = "OPENAI_API_KEY"
+
 
 def _setup(target: Target, read: ReadFile) -> Setup:
-    auth = UserFile(
-        ".codex/auth.json", "json", {"OPENAI_API_KEY": target.key}, moved=_moved("auth.json")
-    )
-    if target.key is None or _signed_in(read(auth)):
+    if target.key is None or _signed_in(read(AUTH)):
         return Setup(
             files=(_config(target, {"env_key": KEY_VARIABLE, "requires_openai_auth": None}),),
             notes=(
                 f"Codex reads the key from {KEY_VARIABLE} whenever it starts. It can also stand in "
-                "~/.codex/auth.json as OPENAI_API_KEY, with requires_openai_auth = true in place "
+                f"~/{AUTH.path} as {KEY_IN_AUTH}, with requires_openai_auth = true in place "
                 "of env_key; --write does that unless a ChatGPT login is kept there.",
             ),
             left=(
@@ -38,7 +34,7 @@ def _setup(target: Target, read: ReadFile) -> Setup:
             ),
         )
     config = _config(target, {"env_key": None, "requires_openai_auth": True})
-    return Setup(files=(config, auth))
+    return Setup(files=(config, replace(AUTH, values={KEY_IN_AUTH: target.key})))
 
 
 def _config(target: Target, credential: dict[str, object]) -> UserFile:
@@ -53,11 +49,7 @@ def _config(target: Target, credential: dict[str, object]) -> UserFile:
         # It knows the windows of OpenAI's own models only, and compacts by this figure.
         values["model_context_window"] = target.context_window
     values["model_providers"] = {PROVIDER: provider}
-    return UserFile(".codex/config.toml", "toml", values, moved=_moved("config.toml"))
-
-
-def _moved(name: str) -> tuple[str, str]:
-    return "CODEX_HOME", name
+    return replace(CONFIG, values=values)
 
 
 def _signed_in(auth: str | None) -> bool:

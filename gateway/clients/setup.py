@@ -57,7 +57,7 @@ class UserFile:
 
     path: str
     form: Form
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     moved: tuple[str, str] | None = None
 

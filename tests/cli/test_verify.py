@@ -239,7 +239,7 @@ async def test_a_proxy_of_another_kind(both: Simulated, monkeypatch: pytest.Monk
     monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
     assert (await tried("curl", target(both))).ok
     verdict = await tried("curl", target(both), use_proxy=True)
-    assert "The proxy that ALL_PROXY names failed" in verdict.sentence
+    assert "ALL_PROXY names is no HTTP proxy" in verdict.sentence
 
 
 # Proxies

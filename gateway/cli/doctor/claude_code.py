@@ -12,12 +12,13 @@ from gateway.cli.doctor import client_url
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Severity, Topic
 from gateway.cli.key_form import flaws
+from gateway.cli.userfiles import Home
+from gateway.clients.claude_code import BASE_URL, MODEL, SETTINGS, SMALL_MODEL, TOKEN
 
 TOPIC = Topic("claude-code")
 
-BASE, TOKEN, KEY = "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"
-MODEL, HAIKU = "ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL"
-OLD_HAIKU = "ANTHROPIC_SMALL_FAST_MODEL"
+KEY = "ANTHROPIC_API_KEY"
+OLD_SMALL_MODEL = "ANTHROPIC_SMALL_FAST_MODEL"
 
 
 class Value(NamedTuple):
@@ -35,8 +36,7 @@ class Setup:
     """
 
     def __init__(self, case: Case) -> None:
-        own = case.env.get("CLAUDE_CONFIG_DIR")
-        self.user = (Path(own) if own else case.home / ".claude") / "settings.json"
+        self.user = Home(case.home, case.env).path(SETTINGS)
         project = case.folder / ".claude"
         self.files = [self.user, project / "settings.json", project / "settings.local.json"]
         self.values = {
@@ -101,7 +101,7 @@ def check(case: Case) -> Iterator[Finding]:
     if not found and not setup.user.exists() and not setup.values:
         yield TOPIC.ok(f"Claude Code is not set up here: there is no {setup.user}.")
         return
-    if setup.values.keys() & {BASE, TOKEN, MODEL, HAIKU}:
+    if setup.values.keys() & {BASE_URL, TOKEN, MODEL, SMALL_MODEL}:
         found += [*_base_url(case, setup), *_credential(setup), *_models(case, setup)]
     elif not found:
         # Without a sign of another server it may well be meant to talk to Anthropic.
@@ -120,25 +120,25 @@ def _unreadable(path: Path, what: str) -> Finding:
 
 
 def _base_url(case: Case, setup: Setup) -> Iterator[Finding]:
-    url = setup.get(BASE)
+    url = setup.get(BASE_URL)
     if not url:
         yield _no_base_url(case, setup)
         return
     yield from client_url.check(
         case,
         TOPIC,
-        name=setup.named(BASE),
+        name=setup.named(BASE_URL),
         url=url,
         versioned=False,
-        line=setup.line(BASE, "{url}"),
+        line=setup.line(BASE_URL, "{url}"),
     )
 
 
 def _no_base_url(case: Case, setup: Setup) -> Finding:
     return TOPIC.error(
-        f"{BASE} is not set.",
+        f"{BASE_URL} is not set.",
         "Claude Code goes to Anthropic, not to the gateway.",
-        setup.line(BASE, case.address.root),
+        setup.line(BASE_URL, case.address.root),
     )
 
 
@@ -174,10 +174,10 @@ def _models(case: Case, setup: Setup) -> Iterator[Finding]:
     model = setup.get(MODEL)
     if not model and isinstance(setup.other.get("model"), str):
         model = setup.other["model"]
-    haiku = setup.get(HAIKU) or setup.get(OLD_HAIKU)
+    small = setup.get(SMALL_MODEL) or setup.get(OLD_SMALL_MODEL)
     for name, value, usual, what in (
         (MODEL, model, "claude-sonnet-4-5", "for each answer"),
-        (HAIKU, haiku, "claude-haiku-4-5", "for titles"),
+        (SMALL_MODEL, small, "claude-haiku-4-5", "for titles"),
     ):
         if not value and case.serves(usual):
             continue

@@ -12,6 +12,8 @@ from gateway.cli.doctor import client_url, codex_auth, codex_oauth
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Severity, Topic
 from gateway.cli.key_form import flaws
+from gateway.cli.userfiles import Home
+from gateway.clients.codex import CONFIG
 
 TOPIC = Topic("codex")
 
@@ -65,8 +67,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def home(case: Case) -> Path:
     """Where Codex keeps its files."""
-    own = case.env.get("CODEX_HOME")
-    return Path(own) if own else case.home / ".codex"
+    return Home(case.home, case.env).path(CONFIG).parent
 
 
 def _absent(case: Case, folder: Path) -> Finding:

@@ -12,8 +12,7 @@ from gateway.cli.doctor.finding import Finding, Topic
 from gateway.cli.doctor.tokens import DAY, date, expiry, moment
 from gateway.cli.key_form import flaws
 from gateway.cli.masking import masked
-
-KEY = "OPENAI_API_KEY"
+from gateway.clients.codex import KEY_IN_AUTH
 
 STALE = 8 * DAY
 """Codex refreshes its tokens once they are this old; older ones are not in use, or refused."""
@@ -36,7 +35,7 @@ def read(case: Case, folder: Path) -> Mapping[str, Any] | str:
         return f"{path} is no JSON"
     if not isinstance(found, dict):
         return f"{path} holds no JSON object"
-    case.mask.add(_text(found, KEY), *tokens(found).values())
+    case.mask.add(_text(found, KEY_IN_AUTH), *tokens(found).values())
     return found
 
 
@@ -59,11 +58,11 @@ def check(case: Case, topic: Topic, folder: Path) -> Iterator[Finding]:
             "printenv GATEWAY_KEY | codex login --with-api-key",
         )
         return
-    key, login = auth.get(KEY), tokens(auth)
+    key, login = auth.get(KEY_IN_AUTH), tokens(auth)
     if isinstance(key, str) and key:
         for flaw in flaws(key):
             yield topic.error(
-                f"{KEY} in {path}, {masked(key)}: {flaw}.",
+                f"{KEY_IN_AUTH} in {path}, {masked(key)}: {flaw}.",
                 "The gateway answers 401.",
                 "printenv GATEWAY_KEY | codex login --with-api-key",
             )
@@ -71,7 +70,7 @@ def check(case: Case, topic: Topic, folder: Path) -> Iterator[Finding]:
         yield from _login(case, topic, path, auth, login)
     else:
         yield topic.error(
-            f"{path} has neither {KEY} nor an access token.",
+            f"{path} has neither {KEY_IN_AUTH} nor an access token.",
             "Base URL, key and model must all three be set; Codex asks to log in, or gets 401.",
             "printenv GATEWAY_KEY | codex login --with-api-key",
         )

@@ -45,10 +45,7 @@ def _tried(case: Case, proxy: Proxy) -> Finding:
             "tried.",
             fix,
         )
-    try:
-        reply = case.ask(f"{case.address.root}/", proxy=proxy.url)
-    except ValueError:
-        return TOPIC.error(f"{seen}; it is no address.", "Clients fail at once.", fix)
+    reply = case.ask(f"{case.address.root}/", proxy=proxy.url)
     if isinstance(reply, Unanswered):
         return TOPIC.error(
             f"{seen}; through it nothing answers ({reply.detail}).",
