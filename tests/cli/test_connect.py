@@ -20,8 +20,6 @@ from tests.support.ports import nobody
 
 Run = Callable[..., Any]
 
-THIRD_KEY = "sk-third-0123456789abcdef"
-
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -74,9 +72,9 @@ def test_options_win_over_variables_and_those_over_the_file(
     monkeypatch.setenv("GATEWAY_KEY", OTHER_KEY)
     by_variables = json.loads(run("connect", "curl", "--json", "--show-key", "--model", "x").out)
     assert (by_variables["base_url"], by_variables["key"]) == (f"{closed}/v1", OTHER_KEY)
-    words = ("--url", f"{closed}/else", "--key", THIRD_KEY, "--model", "x")
+    words = ("--url", f"{closed}/else", "--key", f"{KEY}0", "--model", "x")
     answer = json.loads(run("connect", "curl", "--json", "--show-key", *words).out)
-    assert (answer["base_url"], answer["key"]) == (f"{closed}/else/v1", THIRD_KEY)
+    assert (answer["base_url"], answer["key"]) == (f"{closed}/else/v1", f"{KEY}0")
 
 
 def test_a_file_elsewhere_and_its_first_key_in_plain(run: Run, tmp_path: Path, closed: str) -> None:
