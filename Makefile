@@ -10,7 +10,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS   ?=
 
-.PHONY: help demo test check bench bench-all lock dashboards clean setup
+.PHONY: help demo test test-clients check bench bench-all lock dashboards clean setup
 
 help: ## Show this text.
 	@echo 'make TARGET [ARGS="…"]'
@@ -22,6 +22,9 @@ demo: $(READY) ## Two simulated engines, the gateway, traffic and a live table: 
 
 test: $(READY) ## Every test; what needs a missing program or service is skipped and named.
 	$(BIN)/python -m pytest $(ARGS)
+
+test-clients: $(READY) ## Claude Code, Codex and other real agents (npm) through the gateway.
+	$(BIN)/python -m pytest tests/real_clients -m clients $(ARGS)
 
 check: $(READY) ## Lint, format, types, the rules of who imports whom, and the lock file.
 	$(BIN)/ruff check .

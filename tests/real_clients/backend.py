@@ -1,0 +1,156 @@
+"""A scripted engine over a real socket: plays one step a request and keeps what it was asked.
+
+`native` speaks chat, Messages and Responses; `chat-only` knows chat completions alone, as engines
+of the 0.6 era and many other servers do, and answers 404 elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gateway.records import Api
+from tests.real_clients.speech import PROMPT_TOKENS, Answer, events, whole
+from tests.support.scripted import SSE_HEAD, Received, ScriptedBackend, chunk, reply, scripted
+
+Kind = Literal["native", "chat-only"]
+
+PATHS = {
+    "/v1/chat/completions": Api.CHAT,
+    "/v1/messages": Api.MESSAGES,
+    "/v1/responses": Api.RESPONSES,
+}
+COUNT = "/v1/messages/count_tokens"
+
+
+@dataclass(frozen=True)
+class Fails:
+    """An error as the engine words it, before any answer."""
+
+    status: str
+    message: str
+    type: str = "BadRequestError"
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """Two tokens of an answer, then the connection is gone."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Waits:
+    """An answer whose stream opens at once and whose first event takes its time, in seconds."""
+
+    seconds: float
+    answer: Answer
+
+
+Step = Answer | Fails | Breaks | Waits
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request for an answer, as it reached the engine."""
+
+    api: Api
+    headers: dict[str, str]
+    body: dict[str, Any]
+    raw: bytes
+
+
+@dataclass
+class Engine:
+    """A running scripted engine.
+
+    Attributes:
+        steps: what it does with one request after another; the last one repeats.
+        asked: what it was asked to answer.
+        others: method and path of the requests for anything else.
+    """
+
+    kind: Kind
+    steps: Sequence[Step]
+    server: ScriptedBackend
+    asked: list[Asked] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    async def play(self, request: Received, writer: asyncio.StreamWriter) -> None:
+        path = request.target.partition("?")[0]
+        api = PATHS.get(path)
+        if self.kind == "native" and path == COUNT:
+            self.others.append(f"{request.method} {path}")
+            writer.write(reply(json.dumps({"input_tokens": PROMPT_TOKENS}).encode()))
+        elif api is None or (self.kind == "chat-only" and api is not Api.CHAT):
+            self.others.append(f"{request.method} {path}")
+            writer.write(reply(b'{"detail":"Not Found"}', status="404 Not Found"))
+        else:
+            body = json.loads(request.body)
+            step = self.steps[min(len(self.asked), len(self.steps) - 1)]
+            self.asked.append(Asked(api, request.headers, body, request.body))
+            await _act(step, api, bool(body.get("stream")), writer)
+
+
+@asynccontextmanager
+async def engine(kind: Kind, *steps: Step) -> AsyncIterator[Engine]:
+    """A scripted engine on a free port of the loopback address."""
+
+    async def play(request: Received, writer: asyncio.StreamWriter) -> None:
+        await it.play(request, writer)
+
+    async with scripted(play) as server:
+        it = Engine(kind, steps, server)
+        yield it
+
+
+async def _act(step: Step, api: Api, stream: bool, writer: asyncio.StreamWriter) -> None:
+    if isinstance(step, Fails):
+        writer.write(reply(_error(step, api), status=step.status))
+        return
+    answer = step if isinstance(step, Answer) else step.answer
+    if isinstance(step, Waits) and not stream:
+        await asyncio.sleep(step.seconds)
+    if not stream:
+        writer.write(reply(whole(api, answer)))
+        return
+    writer.write(SSE_HEAD)
+    await writer.drain()
+    if isinstance(step, Waits):
+        await asyncio.sleep(step.seconds)
+    said = events(api, answer)
+    if isinstance(step, Breaks):
+        await _send(said[: _tokens_of(api) + 2], writer)
+        writer.transport.abort()
+        return
+    await _send(said, writer)
+    writer.write(chunk(b""))
+
+
+def _tokens_of(api: Api) -> int:
+    """Events before the first token of a text."""
+    return 4 if api is Api.RESPONSES else 2
+
+
+async def _send(said: Sequence[bytes], writer: asyncio.StreamWriter) -> None:
+    for one in said:
+        writer.write(chunk(one))
+        await writer.drain()
+        await asyncio.sleep(0.002)
+
+
+def _error(step: Fails, api: Api) -> bytes:
+    code = int(step.status[:3])
+    if api is Api.MESSAGES:
+        error: dict[str, Any] = {"type": step.type, "message": step.message}
+        return json.dumps({"type": "error", "error": error}).encode()
+    error = {"message": step.message, "type": step.type, "param": None, "code": code}
+    return json.dumps({"error": error}).encode()

@@ -1,0 +1,29 @@
+"""Real coding agents: installed once a run, and every scenario of the run started at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.real_clients.driving import Case, Runs, played
+from tests.real_clients.installing import installed, missing
+
+
+@pytest.fixture(scope="session")
+def runs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runs]:
+    """The cases of all tests that were selected."""
+    lacking = missing()
+    if lacking:
+        pytest.skip(f"{' and '.join(lacking)} not found: apt-get install nodejs npm")
+    wanted = [case for item in request.session.items if (case := _case(item)) is not None]
+    with played(wanted, installed(), tmp_path_factory.mktemp("agents")) as started:
+        yield started
+
+
+def _case(item: pytest.Item) -> Case | None:
+    callspec = getattr(item, "callspec", None)
+    case = callspec.params.get("case") if callspec else None
+    return case if isinstance(case, Case) else None

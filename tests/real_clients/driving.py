@@ -1,0 +1,147 @@
+"""Scenarios as tests: all that are wanted are played at once, since agents mostly wait.
+
+Each agent takes seconds to start and some retry for minutes. So the first test starts every
+scenario of the run on an event loop of its own thread, and each test waits for its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.real_clients.agents import Agent
+from tests.real_clients.backend import Kind, Step
+from tests.real_clients.harness import Stage, stage
+
+BOTH: tuple[Kind, ...] = ("native", "chat-only")
+NATIVE: tuple[Kind, ...] = ("native",)
+
+
+@dataclass
+class Lab:
+    """What a scenario is played with.
+
+    Attributes:
+        requests: for an answer, made by the agent: the figure that goes into the documentation.
+    """
+
+    agent: Agent
+    kind: Kind
+    programs: Path
+    folder: Path
+    requests: int = 0
+
+    def stage(self, *scripts: Sequence[Step], **changes: Any) -> AbstractAsyncContextManager[Stage]:
+        """The agent before a gateway and its engines: `harness.stage`."""
+        return stage(self.agent, self.programs, self.folder, self.kind, *scripts, **changes)
+
+
+Play = Callable[[Lab], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario on one kind of engine.
+
+    Attributes:
+        patient: the agent waits nearly all the time, so the case takes no place from others.
+    """
+
+    agent: Agent
+    scenario: str
+    kind: Kind
+    play: Play
+    patient: bool
+
+
+@dataclass
+class Runs:
+    """The cases of a run, which are being played.
+
+    Attributes:
+        requests: how many requests the agents made, once the case has passed.
+    """
+
+    futures: dict[Case, Future[int]] = field(default_factory=dict)
+    requests: dict[Case, int] = field(default_factory=dict)
+
+    def result(self, case: Case) -> None:
+        """Wait for the case; raises what its scenario raised."""
+        self.requests[case] = self.futures[case].result()
+
+
+class Scenarios:
+    """Those of one agent. `play` makes a test of one.
+
+    Attributes:
+        cases: in the order in which they are written.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.cases: list[Case] = []
+
+    def play(
+        self, scenario: str, kinds: Sequence[Kind] = BOTH, *, patient: bool = False
+    ) -> Callable[[Play], Callable[..., None]]:
+        """Args:
+        scenario: what the agent goes through, as the documentation says it.
+        """
+
+        def decorate(play: Play) -> Callable[..., None]:
+            cases = [Case(self.agent, scenario, kind, play, patient) for kind in kinds]
+            self.cases.extend(cases)
+
+            @pytest.mark.clients
+            @pytest.mark.timeout(900)
+            @pytest.mark.parametrize("case", cases, ids=kinds)
+            def test(case: Case, runs: Runs) -> None:
+                runs.result(case)
+
+            return test
+
+        return decorate
+
+
+@contextmanager
+def played(cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3) -> Iterator[Runs]:
+    """Play these cases, at most so many impatient ones at once; what still runs is cancelled."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="agents")
+    thread.start()
+    places = asyncio.Semaphore(at_once)
+
+    async def one(number: int, case: Case) -> int:
+        lab = Lab(case.agent, case.kind, programs, folder / str(number))
+        if case.patient:
+            await case.play(lab)
+        else:
+            async with places:
+                await case.play(lab)
+        return lab.requests
+
+    runs = Runs()
+    try:
+        for number, case in enumerate(sorted(cases, key=lambda case: not case.patient)):
+            runs.futures[case] = asyncio.run_coroutine_threadsafe(one(number, case), loop)
+        yield runs
+    finally:
+        asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,139 @@
+"""One stage: an agent with a home of its own, a gateway, and scripted engines behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.records import Api, Record
+from tests.real_clients.agents import Agent
+from tests.real_clients.backend import Asked, Engine, Kind, Step, engine
+from tests.support.running import KEY, Running, configuration, running
+
+NOWHERE = "http://127.0.0.1:9"
+"""A closed port, as the proxy for everything but loopback: nothing can leave the machine."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of one run of an agent.
+
+    Attributes:
+        seconds: from start to end, start-up of the agent included.
+    """
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
+
+@dataclass
+class Stage:
+    """Attributes:
+    folder: where the agent works, empty at first.
+    """
+
+    agent: Agent
+    gateway: Running
+    engines: list[Engine]
+    folder: Path
+    variables: dict[str, str]
+
+    async def run(self, prompt: str, *, again: bool = False, timeout: float = 120) -> Ran:
+        """Have the agent work on a prompt; it is killed, with its children, after `timeout` s."""
+        return await self._run(self.agent.command(prompt, again=again), timeout)
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Requests for an answer, as the engines got them; engine by engine."""
+        return [one for each in self.engines for one in each.asked]
+
+    @property
+    def records(self) -> list[Record]:
+        """Requests for an answer, as the gateway saw them, in the order in which they ended."""
+        return [one for one in self.gateway.records if one.api is not Api.OTHER]
+
+    async def requests(self) -> int:
+        """How many requests for an answer the agent has made, once the gateway is done with it."""
+        await self.gateway.settle()
+        return len(self.records)
+
+    async def _run(self, command: Sequence[str], timeout: float) -> Ran:
+        began = time.monotonic()
+        child = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=self.folder,
+            env=self.variables,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            out, err = await asyncio.wait_for(child.communicate(), timeout)
+        finally:
+            _end(child.pid)
+            await child.wait()
+        seconds = time.monotonic() - began
+        return Ran(child.returncode or 0, out.decode(), err.decode(), seconds)
+
+
+def _end(group: int) -> None:
+    """End what an agent has left behind: it was started as a group of its own."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def stage(
+    agent: Agent,
+    programs: Path,
+    folder: Path,
+    kind: Kind,
+    *scripts: Sequence[Step],
+    key: str = KEY,
+    model: str = "m",
+    **changes: Any,
+) -> AsyncIterator[Stage]:
+    """Start everything, with the agent set up, and end it again.
+
+    Args:
+        programs: the folder of the agents' commands.
+        folder: for everything that is written.
+        scripts: one engine each, the only one of its arm.
+        key, model: what the agent is told.
+        changes: sections of the gateway's configuration.
+    """
+    home, work = folder / "home", folder / "work"
+    home.mkdir(parents=True)
+    work.mkdir()
+    async with AsyncExitStack() as stack:
+        engines = [await stack.enter_async_context(engine(kind, *one)) for one in scripts]
+        base = configuration(folder, *(one.url for one in engines), **changes)
+        gateway = await stack.enter_async_context(running(base, folder))
+        path = f"{programs}:{os.environ['PATH']}"
+        variables = {
+            "PATH": path,
+            "HOME": str(home),
+            "TERM": "dumb",
+            "HTTP_PROXY": NOWHERE,
+            "HTTPS_PROXY": NOWHERE,
+            "NO_PROXY": "127.0.0.1,localhost",
+        } | agent.environment(gateway.url, key, model)
+        it = Stage(agent, gateway, engines, work, variables)
+        for command in agent.prepare(home, gateway.url, key, model):
+            ran = await it._run(command, 60)
+            assert ran.code == 0, ran.said
+        yield it
