@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.real_clients.speech import Answer
 
@@ -21,11 +22,13 @@ class Agent(ABC):
         name: as the documentation has it.
         package: on npm.
         program: its command.
+        tool: its tool for shell commands.
     """
 
     name: str
     package: str
     program: str
+    tool: str
 
     def environment(self, url: str, key: str, model: str) -> dict[str, str]:
         """Variables to set, beside those that every agent gets."""
@@ -37,15 +40,20 @@ class Agent(ABC):
 
     @abstractmethod
     def command(self, prompt: str, *, again: bool) -> list[str]:
-        """Ask once; `again`: go on with the latest conversation of the folder."""
+        """Ask once; `again`: go on with the one conversation that was had in this home."""
 
     @abstractmethod
-    def shell(self, line: str) -> Answer:
+    def arguments(self, line: str) -> dict[str, Any]:
+        """What the model gives to the agent's tool for shell commands, to run this one."""
+
+    def shell(self, line: str, call: str = "call_1") -> Answer:
         """The model asks for this shell command."""
+        return Answer(tool=self.tool, arguments=json.dumps(self.arguments(line)), call=call)
 
 
 class ClaudeCode(Agent):
     name, package, program = "Claude Code", "@anthropic-ai/claude-code", "claude"
+    tool = "Bash"
 
     def environment(self, url: str, key: str, model: str) -> dict[str, str]:
         return {
@@ -61,13 +69,13 @@ class ClaudeCode(Agent):
         follow = ["--continue"] if again else []
         return [self.program, "--print", "--allowedTools", "Bash", *follow, "--", prompt]
 
-    def shell(self, line: str) -> Answer:
-        given = {"command": line, "description": "Run it"}
-        return Answer(tool="Bash", arguments=json.dumps(given))
+    def arguments(self, line: str) -> dict[str, Any]:
+        return {"command": line, "description": "Run it"}
 
 
 class Codex(Agent):
     name, package, program = "Codex", "@openai/codex", "codex"
+    tool = "exec_command"
 
     def environment(self, url: str, key: str, model: str) -> dict[str, str]:
         return {"GW_KEY": key}
@@ -88,12 +96,13 @@ class Codex(Agent):
         free = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
         return [self.program, "exec", *follow, *free, prompt]
 
-    def shell(self, line: str) -> Answer:
-        return Answer(tool="exec_command", arguments=json.dumps({"cmd": line}))
+    def arguments(self, line: str) -> dict[str, Any]:
+        return {"cmd": line}
 
 
 class OpenCode(Agent):
     name, package, program = "opencode", "opencode-ai", "opencode"
+    tool = "bash"
 
     def environment(self, url: str, key: str, model: str) -> dict[str, str]:
         return {
@@ -119,13 +128,13 @@ class OpenCode(Agent):
         follow = ["--continue"] if again else ["--title", "A test"]
         return [self.program, "run", "--auto", *follow, prompt]
 
-    def shell(self, line: str) -> Answer:
-        given = {"command": line, "description": "Run it"}
-        return Answer(tool="bash", arguments=json.dumps(given))
+    def arguments(self, line: str) -> dict[str, Any]:
+        return {"command": line, "description": "Run it"}
 
 
 class Cline(Agent):
     name, package, program = "Cline", "cline", "cline"
+    tool = "run_commands"
 
     def environment(self, url: str, key: str, model: str) -> dict[str, str]:
         return {"CLINE_NO_AUTO_UPDATE": "1", "CLINE_SESSION_BACKEND_MODE": "local"}
@@ -139,14 +148,16 @@ class Cline(Agent):
         return ([self.program, "auth", *login],)
 
     def command(self, prompt: str, *, again: bool) -> list[str]:
+        assert not again, "it goes on with a conversation in a terminal only"
         return [self.program, prompt]
 
-    def shell(self, line: str) -> Answer:
-        return Answer(tool="run_commands", arguments=json.dumps({"commands": [line]}))
+    def arguments(self, line: str) -> dict[str, Any]:
+        return {"commands": [line]}
 
 
 class Qwen(Agent):
     name, package, program = "Qwen Code", "@qwen-code/qwen-code", "qwen"
+    tool = "run_shell_command"
 
     def environment(self, url: str, key: str, model: str) -> dict[str, str]:
         return {
@@ -156,6 +167,7 @@ class Qwen(Agent):
             # It takes proxy variables for loopback too, whatever NO_PROXY says.
             "HTTP_PROXY": "",
             "HTTPS_PROXY": "",
+            "QWEN_CODE_NO_RELAUNCH": "true",
             "NODE_OPTIONS": f"--require={Path(__file__).with_name('loopback-only.cjs')}",
         }
 
@@ -166,6 +178,8 @@ class Qwen(Agent):
             "general": {"enableAutoUpdate": False},
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
+            # It would ask a second time after most answers, for what to remember of them.
+            "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
         }
         (folder / "settings.json").write_text(json.dumps(quiet))
         return ()
@@ -174,6 +188,5 @@ class Qwen(Agent):
         follow = ["--continue"] if again else []
         return [self.program, "--auth-type", "openai", "--yolo", *follow, "--prompt", prompt]
 
-    def shell(self, line: str) -> Answer:
-        given = {"command": line, "description": "Run it", "is_background": False}
-        return Answer(tool="run_shell_command", arguments=json.dumps(given))
+    def arguments(self, line: str) -> dict[str, Any]:
+        return {"command": line, "description": "Run it", "is_background": False}

@@ -11,7 +11,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from gateway.records import Api
 from tests.real_clients.speech import PROMPT_TOKENS, Answer, events, whole
@@ -38,7 +38,7 @@ class Fails:
 
 @dataclass(frozen=True)
 class Breaks:
-    """Two tokens of an answer, then the connection is gone."""
+    """Two tokens of an answer, or half a whole one, then the connection is gone."""
 
     answer: Answer
 
@@ -120,7 +120,10 @@ async def _act(step: Step, api: Api, stream: bool, writer: asyncio.StreamWriter)
     if isinstance(step, Waits) and not stream:
         await asyncio.sleep(step.seconds)
     if not stream:
-        writer.write(reply(whole(api, answer)))
+        body = reply(whole(api, answer))
+        if isinstance(step, Breaks):
+            await _break_off([body[: len(body) // 2]], writer)
+        writer.write(body)
         return
     writer.write(SSE_HEAD)
     await writer.drain()
@@ -128,10 +131,10 @@ async def _act(step: Step, api: Api, stream: bool, writer: asyncio.StreamWriter)
         await asyncio.sleep(step.seconds)
     said = events(api, answer)
     if isinstance(step, Breaks):
-        await _send(said[: _tokens_of(api) + 2], writer)
-        writer.transport.abort()
-        return
-    await _send(said, writer)
+        await _break_off([chunk(one) for one in said[: _tokens_of(api) + 2]], writer)
+    for one in said:
+        writer.write(chunk(one))
+        await writer.drain()
     writer.write(chunk(b""))
 
 
@@ -140,11 +143,14 @@ def _tokens_of(api: Api) -> int:
     return 4 if api is Api.RESPONSES else 2
 
 
-async def _send(said: Sequence[bytes], writer: asyncio.StreamWriter) -> None:
+async def _break_off(said: Sequence[bytes], writer: asyncio.StreamWriter) -> NoReturn:
+    """Send this, give it time to arrive, and reset the connection."""
     for one in said:
-        writer.write(chunk(one))
+        writer.write(one)
         await writer.drain()
-        await asyncio.sleep(0.002)
+    await asyncio.sleep(0.1)
+    writer.transport.abort()
+    raise ConnectionResetError
 
 
 def _error(step: Fails, api: Api) -> bytes:

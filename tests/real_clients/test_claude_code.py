@@ -1,21 +1,118 @@
-"""Claude Code through the gateway."""
+"""Claude Code falls back to an unstreamed request, and tries 11 times in three minutes."""
 
 from __future__ import annotations
 
 from tests.real_clients.agents import ClaudeCode
-from tests.real_clients.driving import Lab, Scenarios
-from tests.real_clients.speech import Answer
+from tests.real_clients.common import (
+    ANSWER,
+    BROKEN,
+    CUT,
+    FULL,
+    NO_ENGINE,
+    REFUSED,
+    TOO_LONG,
+    WRONG_KEY,
+    answers,
+    fails,
+    keeps_its_arm,
+    limited,
+    recovers,
+    sends_a_long_prompt,
+    uses_a_tool,
+    waits_for_its_limit,
+    waits_for_the_first_token,
+)
+from tests.real_clients.driving import BOTH, Scenarios
 
-claude = Scenarios(ClaudeCode())
+agent = Scenarios(ClaudeCode())
 
-ANSWER = Answer("The answer is forty-two.")
+test_answer = answers(agent, session="x-claude-code-session-id")
+test_tool = uses_a_tool(agent)
+test_conversation = keeps_its_arm(agent)
+test_slow = waits_for_the_first_token(agent)
+test_long = sends_a_long_prompt(agent)
 
-
-@claude.play("a plain answer")
-async def test_answer(lab: Lab) -> None:
-    async with lab.stage([ANSWER]) as stage:
-        ran = await stage.run("What is the answer?")
-        assert (ran.code, ran.out.strip()) == (0, ANSWER.text), ran.said
-        lab.requests = await stage.requests()
-        assert lab.requests == 1
-        assert stage.records[0].session_source == "x-claude-code-session-id"
+test_wrong_key = fails(
+    agent,
+    "a wrong key",
+    [ANSWER],
+    requests=11,
+    says="is not one of this gateway's",
+    patient=True,
+    key=WRONG_KEY,
+)
+test_unknown_model = fails(
+    agent,
+    "a model that is not there",
+    [ANSWER],
+    requests=2,
+    says="issue with the selected model",
+    model="nope",
+)
+test_limit = waits_for_its_limit(agent)
+test_quota = fails(
+    agent,
+    "a key's limit, used up for long",
+    [agent.agent.shell("printf hello"), ANSWER],
+    requests=2,
+    says="429",
+    **limited(1),
+)
+test_refused = fails(
+    agent,
+    "a request that the engine refuses",
+    [REFUSED],
+    requests=1,
+    says="400 tool_choice is not supported here",
+    kinds=BOTH,
+)
+test_too_long = fails(
+    agent,
+    "a prompt that is too long",
+    [TOO_LONG],
+    requests=1,
+    says="maximum context length",
+    kinds=BOTH,
+)
+test_broken = fails(
+    agent,
+    "an engine that fails every time",
+    [BROKEN],
+    requests=11,
+    says="server-side issue",
+    kinds=BOTH,
+    patient=True,
+)
+test_broken_once = recovers(
+    agent, "an engine that fails once", [BROKEN, ANSWER], requests=2, kinds=BOTH
+)
+test_full = fails(
+    agent,
+    "an engine that is full",
+    [FULL],
+    requests=11,
+    says="server-side issue",
+    kinds=BOTH,
+    patient=True,
+)
+test_no_engine = fails(
+    agent,
+    "no engine left",
+    [ANSWER],
+    requests=11,
+    says="server-side issue",
+    patient=True,
+    **NO_ENGINE,
+)
+test_cut = fails(
+    agent,
+    "a stream that breaks every time",
+    [CUT],
+    requests=2,
+    says="x",
+    kinds=BOTH,
+    patient=True,
+)
+test_cut_once = recovers(
+    agent, "an engine that dies in mid-stream", [CUT, ANSWER], requests=2, kinds=BOTH
+)

@@ -1,0 +1,209 @@
+"""The scenarios that every agent goes through; each makes one test, for the agent it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gateway.records import Outcome
+from tests.real_clients.backend import Asked, Breaks, Fails, Kind, Step, Waits
+from tests.real_clients.driving import NATIVE, Lab, Scenarios
+from tests.real_clients.harness import NOWHERE, Stage
+from tests.real_clients.speech import COMPLETION_TOKENS, PROMPT_TOKENS, Answer
+from tests.support.running import KEY
+
+Test = Callable[..., None]
+
+ANSWER = Answer("The answer is forty-two.")
+CUT = Breaks(Answer("The answer is forty-two, they say, but nobody knows the question."))
+
+WRONG_KEY = "sk-wrong-0123456789abcdefghijkl"
+REFUSED = Fails("400 Bad Request", "tool_choice is not supported here")
+TOO_LONG = Fails(
+    "400 Bad Request",
+    "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens in "
+    "the messages, Please reduce the length of the messages.",
+)
+BROKEN = Fails("500 Internal Server Error", "EngineCore died", "InternalServerError")
+FULL = Fails("429 Too Many Requests", "too many requests", "RateLimitError")
+NO_ENGINE: dict[str, Any] = {"backends": {"b0": {"url": NOWHERE}}}
+
+FIRST_TOKEN = 20.0
+"""Seconds. Signs of life go out meanwhile."""
+
+
+def limited(tokens_per_minute: int) -> dict[str, Any]:
+    """The usual key, with a limit. Every answer uses `PROMPT_TOKENS` and `COMPLETION_TOKENS`."""
+    return {"keys": [{"name": "dev", "key": KEY, "tokens_per_minute": tokens_per_minute}]}
+
+
+def answers(agent: Scenarios, session: str) -> Test:
+    """Args:
+    session: the signal that the gateway takes the conversation from.
+    """
+
+    @agent.play("a plain answer")
+    async def play(lab: Lab) -> None:
+        async with lab.stage([ANSWER]) as stage:
+            await _answered(lab, stage, "What is the answer?")
+            assert stage.records[0].session_source == session
+            assert stage.records[0].usage is not None
+
+    return play
+
+
+def uses_a_tool(agent: Scenarios) -> Test:
+    @agent.play("a tool, which really runs, and its result")
+    async def play(lab: Lab) -> None:
+        call = lab.agent.shell("printf hello > made.txt; echo printed-$((40+2))")
+        async with lab.stage([call, ANSWER]) as stage:
+            await _answered(lab, stage, "Make a file.", requests=2)
+            assert (stage.folder / "made.txt").read_text() == "hello"
+            assert "printed-42" in _told(stage.asked[1]), "the tool's output was not sent back"
+            assert "printed-42" not in _told(stage.asked[0])
+
+    return play
+
+
+def keeps_its_arm(agent: Scenarios) -> Test:
+    @agent.play("a conversation of three turns, which stays on its arm")
+    async def play(lab: Lab) -> None:
+        turns = [Answer(f"This is answer number {n}.") for n in range(3)]
+        async with lab.stage(turns, turns) as stage:
+            for number, turn in enumerate(turns):
+                ran = await stage.run(f"This is question {number}.", again=number > 0)
+                assert ran.code == 0 and turn.text in ran.out, ran.said
+            await _stayed(lab, stage, "This is question 0.", turns[0].text, turns[1].text)
+
+    return play
+
+
+def keeps_its_arm_within_a_run(agent: Scenarios) -> Test:
+    """For agents that go on with a conversation in a terminal only."""
+
+    @agent.play("two tools and an answer, which stay on their arm")
+    async def play(lab: Lab) -> None:
+        calls = [lab.agent.shell(f"echo printed-$(({n}+40))", call=f"call_{n}") for n in (1, 2)]
+        async with lab.stage([*calls, ANSWER], [*calls, ANSWER]) as stage:
+            ran = await stage.run("Run two commands.")
+            assert ran.code == 0 and ANSWER.text in ran.out, ran.said
+            await _stayed(lab, stage, "Run two commands.", "printed-41", "printed-42")
+
+    return play
+
+
+def waits_for_the_first_token(agent: Scenarios) -> Test:
+    @agent.play(f"a first token that takes {FIRST_TOKEN:.0f} s", patient=True)
+    async def play(lab: Lab) -> None:
+        slow = [Waits(FIRST_TOKEN, ANSWER)]
+        async with lab.stage(slow, keepalive_interval=3) as stage:
+            await _answered(lab, stage, "What is the answer?")
+            timeline = stage.records[0].timeline
+            assert timeline.first_token is not None and timeline.sent is not None
+            assert timeline.first_token - timeline.sent >= FIRST_TOKEN
+
+    return play
+
+
+def sends_a_long_prompt(agent: Scenarios) -> Test:
+    @agent.play("a prompt of 100 KB")
+    async def play(lab: Lab) -> None:
+        prompt = "Sum up: " + "lorem ipsum " * 8500
+        async with lab.stage([ANSWER]) as stage:
+            await _answered(lab, stage, prompt)
+            assert prompt.strip() in _told(stage.asked[0])
+
+    return play
+
+
+def fails(
+    agent: Scenarios,
+    scenario: str,
+    steps: Sequence[Step],
+    *,
+    requests: int | range,
+    says: str,
+    kinds: Sequence[Kind] = NATIVE,
+    patient: bool = False,
+    **changes: Any,
+) -> Test:
+    """The agent gives up.
+
+    Args:
+        requests: that it makes before; a range where it depends on how fast the machine is.
+        says: a part of what it shows its user.
+        changes: as for `harness.stage`.
+    """
+
+    @agent.play(scenario, kinds, patient=patient)
+    async def play(lab: Lab) -> None:
+        async with lab.stage(steps, **changes) as stage:
+            ran = await stage.run("What is the answer?", timeout=400)
+            lab.requests = await stage.requests()
+            _made(lab.requests, requests, stage)
+            assert says in ran.said, (ran.said, [one.status for one in stage.records])
+
+    return play
+
+
+def recovers(
+    agent: Scenarios,
+    scenario: str,
+    steps: Sequence[Step],
+    *,
+    requests: int,
+    kinds: Sequence[Kind] = NATIVE,
+    **changes: Any,
+) -> Test:
+    """The agent answers in the end, with `ANSWER`, after a request that failed."""
+
+    @agent.play(scenario, kinds)
+    async def play(lab: Lab) -> None:
+        async with lab.stage(steps, **changes) as stage:
+            await _answered(lab, stage, "What is the answer?", requests=requests)
+            assert any(one.outcome is not Outcome.OK for one in stage.records)
+
+    return play
+
+
+def waits_for_its_limit(agent: Scenarios) -> Test:
+    """One token over the limit after the first answer: the next one has to wait for seconds."""
+    call = agent.agent.shell("printf hello")
+    allowed = PROMPT_TOKENS + COMPLETION_TOKENS - 60
+    scenario = "a key's limit, which passes within seconds"
+    return recovers(agent, scenario, [call, ANSWER], requests=3, **limited(allowed))
+
+
+async def _answered(lab: Lab, stage: Stage, prompt: str, *, requests: int = 1) -> None:
+    ran = await stage.run(prompt)
+    assert ran.code == 0 and ANSWER.text in ran.out, ran.said
+    lab.requests = await stage.requests()
+    _made(lab.requests, requests, stage)
+
+
+async def _stayed(lab: Lab, stage: Stage, *known: str) -> None:
+    """Three requests of one conversation, of two arms on one; the third one knows all this."""
+    lab.requests = await stage.requests()
+    assert lab.requests == 3
+    assert sorted(len(one.asked) for one in stage.engines) == [0, 3]
+    assert len({(one.session, one.arm, one.backend) for one in stage.records}) == 1
+    for text in known:
+        assert text in _told(stage.asked[2]), f"not in the third request: {text}"
+
+
+def _made(made: int, expected: int | range, stage: Stage) -> None:
+    wanted = range(expected, expected + 1) if isinstance(expected, int) else expected
+    assert made in wanted, f"{made} requests: {[one.status for one in stage.records]}"
+
+
+def _told(asked: Asked) -> str:
+    """All text of a request, in order."""
+    return " ".join(_strings(asked.body))
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [text for one in value for text in _strings(one)] if isinstance(value, list) else []

@@ -1,0 +1,118 @@
+"""Codex tries 30 times after a 5xx, and as few times as it is told to after a failed stream."""
+
+from __future__ import annotations
+
+from tests.real_clients.agents import Codex
+from tests.real_clients.common import (
+    ANSWER,
+    BROKEN,
+    CUT,
+    FULL,
+    NO_ENGINE,
+    REFUSED,
+    TOO_LONG,
+    WRONG_KEY,
+    answers,
+    fails,
+    keeps_its_arm,
+    limited,
+    recovers,
+    sends_a_long_prompt,
+    uses_a_tool,
+    waits_for_its_limit,
+    waits_for_the_first_token,
+)
+from tests.real_clients.driving import BOTH, Scenarios
+
+agent = Scenarios(Codex())
+
+test_answer = answers(agent, session="session-id")
+test_tool = uses_a_tool(agent)
+test_conversation = keeps_its_arm(agent)
+test_slow = waits_for_the_first_token(agent)
+test_long = sends_a_long_prompt(agent)
+
+test_wrong_key = fails(
+    agent,
+    "a wrong key",
+    [ANSWER],
+    requests=6,
+    says="is not one of this gateway's",
+    key=WRONG_KEY,
+)
+test_unknown_model = fails(
+    agent,
+    "a model that is not there",
+    [ANSWER],
+    requests=1,
+    says="There is no model `nope` here",
+    model="nope",
+)
+test_limit = waits_for_its_limit(agent)
+test_quota = fails(
+    agent,
+    "a key's limit, used up for long",
+    [agent.agent.shell("printf hello"), ANSWER],
+    requests=7,
+    says="429",
+    patient=True,
+    **limited(1),
+)
+test_refused = fails(
+    agent,
+    "a request that the engine refuses",
+    [REFUSED],
+    requests=1,
+    says="tool_choice is not supported here",
+    kinds=BOTH,
+)
+test_too_long = fails(
+    agent,
+    "a prompt that is too long",
+    [TOO_LONG],
+    requests=1,
+    says="ran out of room in the model's context window",
+    kinds=BOTH,
+)
+test_broken = fails(
+    agent,
+    "an engine that fails every time",
+    [BROKEN],
+    requests=range(20, 31),
+    says="server",
+    kinds=BOTH,
+    patient=True,
+)
+test_broken_once = recovers(
+    agent, "an engine that fails once", [BROKEN, ANSWER], requests=2, kinds=BOTH
+)
+test_full = fails(
+    agent,
+    "an engine that is full",
+    [FULL],
+    requests=range(20, 31),
+    says="server",
+    kinds=BOTH,
+    patient=True,
+)
+test_no_engine = fails(
+    agent,
+    "no engine left",
+    [ANSWER],
+    requests=range(20, 31),
+    says="server",
+    patient=True,
+    **NO_ENGINE,
+)
+test_cut = fails(
+    agent,
+    "a stream that breaks every time",
+    [CUT],
+    requests=range(6, 8),
+    says="broke off",
+    kinds=BOTH,
+    patient=True,
+)
+test_cut_once = recovers(
+    agent, "an engine that dies in mid-stream", [CUT, ANSWER], requests=2, kinds=BOTH
+)

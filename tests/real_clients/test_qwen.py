@@ -1,0 +1,79 @@
+"""Qwen Code tries for more than six minutes what may pass, and once what was cut."""
+
+from __future__ import annotations
+
+from tests.real_clients.agents import Qwen
+from tests.real_clients.common import (
+    ANSWER,
+    BROKEN,
+    CUT,
+    REFUSED,
+    TOO_LONG,
+    WRONG_KEY,
+    answers,
+    fails,
+    keeps_its_arm,
+    limited,
+    recovers,
+    sends_a_long_prompt,
+    uses_a_tool,
+    waits_for_its_limit,
+    waits_for_the_first_token,
+)
+from tests.real_clients.driving import Scenarios
+
+agent = Scenarios(Qwen())
+
+test_answer = answers(agent, session="fingerprint")
+test_tool = uses_a_tool(agent)
+test_conversation = keeps_its_arm(agent)
+test_slow = waits_for_the_first_token(agent)
+test_long = sends_a_long_prompt(agent)
+
+test_wrong_key = fails(
+    agent,
+    "a wrong key",
+    [ANSWER],
+    requests=1,
+    says="is not one of this gateway's",
+    key=WRONG_KEY,
+)
+test_unknown_model = fails(
+    agent,
+    "a model that is not there",
+    [ANSWER],
+    requests=1,
+    says="There is no model `nope` here",
+    model="nope",
+)
+test_limit = waits_for_its_limit(agent)
+test_quota = fails(
+    agent,
+    "a key's limit, used up for long",
+    [agent.agent.shell("printf hello"), ANSWER],
+    requests=2,
+    says="per minute",
+    **limited(1),
+)
+test_refused = fails(
+    agent,
+    "a request that the engine refuses",
+    [REFUSED],
+    requests=1,
+    says="tool_choice is not supported here",
+)
+test_too_long = fails(
+    agent,
+    "a prompt that is too long",
+    [TOO_LONG],
+    requests=2,
+    says="maximum context length",
+)
+test_broken_once = recovers(agent, "an engine that fails once", [BROKEN, ANSWER], requests=2)
+test_cut = fails(
+    agent,
+    "a stream that breaks every time",
+    [CUT],
+    requests=1,
+    says="broke off",
+)
