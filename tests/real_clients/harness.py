@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from gateway.cli.userfiles import Home, apply
+from gateway.clients.setup import Setup, Target
 from gateway.records import Api, Record
 from tests.real_clients.agents import Agent
 from tests.real_clients.backend import Asked, Engine, Kind, Step, engine
@@ -51,9 +55,9 @@ class Stage:
     folder: Path
     variables: dict[str, str]
 
-    async def run(self, prompt: str, *, again: bool = False, timeout: float = 120) -> Ran:
+    async def run(self, prompt: str, *, again: bool = False, timeout: float = 240) -> Ran:
         """Have the agent work on a prompt; it is killed, with its children, after `timeout` s."""
-        return await self._run(self.agent.command(prompt, again=again), timeout)
+        return await self.start(self.agent.command(prompt, again=again), timeout)
 
     @property
     def asked(self) -> list[Asked]:
@@ -70,7 +74,8 @@ class Stage:
         await self.gateway.settle()
         return len(self.records)
 
-    async def _run(self, command: Sequence[str], timeout: float) -> Ran:
+    async def start(self, command: Sequence[str], timeout: float) -> Ran:
+        """Run a command as the agent's user would; it is killed, with its children, in the end."""
         began = time.monotonic()
         child = await asyncio.create_subprocess_exec(
             *command,
@@ -123,17 +128,28 @@ async def stage(
         engines = [await stack.enter_async_context(engine(kind, *one)) for one in scripts]
         base = configuration(folder, *(one.url for one in engines), **changes)
         gateway = await stack.enter_async_context(running(base, folder))
-        path = f"{programs}:{os.environ['PATH']}"
+        agent.prepare(home)
+        setup = _set_up(agent, home, Target(gateway.url, key, model))
         variables = {
-            "PATH": path,
+            "PATH": f"{programs}:{os.environ['PATH']}",
             "HOME": str(home),
             "TERM": "dumb",
             "HTTP_PROXY": NOWHERE,
             "HTTPS_PROXY": NOWHERE,
             "NO_PROXY": "127.0.0.1,localhost",
-        } | agent.environment(gateway.url, key, model)
+        } | agent.quiet
         it = Stage(agent, gateway, engines, work, variables)
-        for command in agent.prepare(home, gateway.url, key, model):
-            ran = await it._run(command, 60)
+        for command in setup.commands:
+            ran = await it.start(shlex.split(command), 60)
             assert ran.code == 0, ran.said
         yield it
+
+
+def _set_up(agent: Agent, home: Path, target: Target) -> Setup:
+    """As `gateway connect --write` does; its commands are left to be run."""
+    user = Home(home, {})
+    setup = agent.profile.setup(target, user.read)
+    assert setup.files or setup.commands
+    for file in setup.files:
+        apply(user.change(file), datetime.now())
+    return setup
