@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
 from gateway.records import Outcome
 from tests.real_clients.backend import Asked, Breaks, Fails, Kind, Step, Waits
-from tests.real_clients.driving import NATIVE, Lab, Scenarios
-from tests.real_clients.harness import NOWHERE, Stage
+from tests.real_clients.driving import NATIVE, Lab, Requests, Scenarios
+from tests.real_clients.harness import Stage
 from tests.real_clients.speech import COMPLETION_TOKENS, PROMPT_TOKENS, Answer
 from tests.support.running import KEY
 
@@ -26,7 +28,6 @@ TOO_LONG = Fails(
 )
 BROKEN = Fails("500 Internal Server Error", "EngineCore died", "InternalServerError")
 FULL = Fails("429 Too Many Requests", "too many requests", "RateLimitError")
-NO_ENGINE: dict[str, Any] = {"backends": {"b0": {"url": NOWHERE}}}
 
 FIRST_TOKEN = 20.0
 """Seconds. Signs of life go out meanwhile."""
@@ -121,10 +122,11 @@ def fails(
     scenario: str,
     steps: Sequence[Step],
     *,
-    requests: int | range,
+    requests: Requests,
     says: str,
     kinds: Sequence[Kind] = NATIVE,
     patient: bool = False,
+    engine_up: bool = True,
     **changes: Any,
 ) -> Test:
     """The agent gives up.
@@ -132,15 +134,16 @@ def fails(
     Args:
         requests: that it makes before; a range where it depends on how fast the machine is.
         says: a part of what it shows its user.
+        engine_up: or the operator has taken it out.
         changes: as for `harness.stage`.
     """
 
     @agent.play(scenario, kinds, patient=patient)
     async def play(lab: Lab) -> None:
         async with lab.stage(steps, **changes) as stage:
+            stage.gateway.gateway.context.table.backends["b0"].enabled = engine_up
             ran = await stage.run("What is the answer?", timeout=400)
-            lab.requests = await stage.requests()
-            _made(lab.requests, requests, stage)
+            await _made(lab, requests, stage)
             assert says in ran.said, (ran.said, [one.status for one in stage.records])
 
     return play
@@ -166,10 +169,25 @@ def recovers(
     return play
 
 
+def waits_out(
+    agent: Scenarios, scenario: str, steps: Sequence[Step], *, requests: int, **changes: Any
+) -> Test:
+    """The agent obeys a `retry-after` of many hours, and says nothing."""
+
+    @agent.play(scenario, NATIVE, patient=True)
+    async def play(lab: Lab) -> None:
+        async with lab.stage(steps, **changes) as stage:
+            with pytest.raises(TimeoutError):
+                await stage.run("What is the answer?", timeout=60)
+            await _made(lab, requests, stage)
+
+    return play
+
+
 def waits_for_its_limit(agent: Scenarios) -> Test:
-    """One token over the limit after the first answer: the next one has to wait for seconds."""
+    """The first answer overdraws the limit by what comes back in a quarter of a minute."""
     call = agent.agent.shell("printf hello")
-    allowed = PROMPT_TOKENS + COMPLETION_TOKENS - 60
+    allowed = PROMPT_TOKENS + COMPLETION_TOKENS - 250
     scenario = "a key's limit, which passes within seconds"
     return recovers(agent, scenario, [call, ANSWER], requests=3, **limited(allowed))
 
@@ -177,23 +195,23 @@ def waits_for_its_limit(agent: Scenarios) -> Test:
 async def _answered(lab: Lab, stage: Stage, prompt: str, *, requests: int = 1) -> None:
     ran = await stage.run(prompt)
     assert ran.code == 0 and ANSWER.text in ran.out, ran.said
-    lab.requests = await stage.requests()
-    _made(lab.requests, requests, stage)
+    await _made(lab, requests, stage)
 
 
 async def _stayed(lab: Lab, stage: Stage, *known: str) -> None:
     """Three requests of one conversation, of two arms on one; the third one knows all this."""
-    lab.requests = await stage.requests()
-    assert lab.requests == 3
+    await _made(lab, 3, stage)
     assert sorted(len(one.asked) for one in stage.engines) == [0, 3]
     assert len({(one.session, one.arm, one.backend) for one in stage.records}) == 1
     for text in known:
         assert text in _told(stage.asked[2]), f"not in the third request: {text}"
 
 
-def _made(made: int, expected: int | range, stage: Stage) -> None:
+async def _made(lab: Lab, expected: Requests, stage: Stage) -> None:
+    made = await stage.requests()
     wanted = range(expected, expected + 1) if isinstance(expected, int) else expected
     assert made in wanted, f"{made} requests: {[one.status for one in stage.records]}"
+    lab.requests = expected
 
 
 def _told(asked: Asked) -> str:

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.real_clients.driving import Case, Runs, played
-from tests.real_clients.installing import installed, missing
+from tests.real_clients.installing import installed, lacking
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--write", action="store_true", help="write what was driven into docs/clients.md"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -15,9 +21,9 @@ def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Runs]:
     """The cases of all tests that were selected."""
-    lacking = missing()
-    if lacking:
-        pytest.skip(f"{' and '.join(lacking)} not found: apt-get install nodejs npm")
+    reason = lacking()
+    if reason:
+        pytest.skip(reason)
     wanted = [case for item in request.session.items if (case := _case(item)) is not None]
     with played(wanted, installed(), tmp_path_factory.mktemp("agents")) as started:
         yield started

@@ -25,19 +25,23 @@ BOTH: tuple[Kind, ...] = ("native", "chat-only")
 NATIVE: tuple[Kind, ...] = ("native",)
 
 
+Requests = int | range
+
+
 @dataclass
 class Lab:
     """What a scenario is played with.
 
     Attributes:
-        requests: for an answer, made by the agent: the figure that goes into the documentation.
+        requests: for an answer, made by the agent: the figure that goes into the documentation,
+            a range where it depends on how fast the machine is.
     """
 
     agent: Agent
     kind: Kind
     programs: Path
     folder: Path
-    requests: int = 0
+    requests: Requests = 0
 
     def stage(self, *scripts: Sequence[Step], **changes: Any) -> AbstractAsyncContextManager[Stage]:
         """The agent before a gateway and its engines: `harness.stage`."""
@@ -70,8 +74,8 @@ class Runs:
         requests: how many requests the agents made, once the case has passed.
     """
 
-    futures: dict[Case, Future[int]] = field(default_factory=dict)
-    requests: dict[Case, int] = field(default_factory=dict)
+    futures: dict[Case, Future[Requests]] = field(default_factory=dict)
+    requests: dict[Case, Requests] = field(default_factory=dict)
 
     def result(self, case: Case) -> None:
         """Wait for the case; raises what its scenario raised."""
@@ -119,7 +123,7 @@ def played(cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3
     thread.start()
     places = asyncio.Semaphore(at_once)
 
-    async def one(number: int, case: Case) -> int:
+    async def one(number: int, case: Case) -> Requests:
         lab = Lab(case.agent, case.kind, programs, folder / str(number))
         if case.patient:
             await case.play(lab)

@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 HERE = Path(__file__).parent
+OLDEST_NODE = 20
 MANIFEST, LOCK = HERE / "package.json", HERE / "package-lock.json"
 
 
@@ -24,9 +25,15 @@ def versions() -> dict[str, str]:
     return pinned
 
 
-def missing() -> list[str]:
-    """Programs without which nothing can be installed or run."""
-    return [name for name in ("node", "npm") if shutil.which(name) is None]
+def lacking() -> str | None:
+    """What is missing to install and run the agents, as a sentence, if anything is."""
+    missing = [name for name in ("node", "npm") if shutil.which(name) is None]
+    if missing:
+        return f"{' and '.join(missing)} not found: apt-get install nodejs npm"
+    told = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
+    if int(told.lstrip("v").partition(".")[0]) < OLDEST_NODE:
+        return f"node is {told.strip()}; Qwen Code needs {OLDEST_NODE} or newer"
+    return None
 
 
 def installed() -> Path:

@@ -8,7 +8,6 @@ from tests.real_clients.common import (
     BROKEN,
     CUT,
     FULL,
-    NO_ENGINE,
     REFUSED,
     TOO_LONG,
     WRONG_KEY,
@@ -36,7 +35,7 @@ test_wrong_key = fails(
     agent,
     "a wrong key",
     [ANSWER],
-    requests=11,
+    requests=1,
     says="is not one of this gateway's",
     patient=True,
     key=WRONG_KEY,
@@ -71,7 +70,7 @@ test_too_long = fails(
     "a prompt that is too long",
     [TOO_LONG],
     requests=1,
-    says="maximum context length",
+    says="Prompt is too long",
     kinds=BOTH,
 )
 test_broken = fails(
@@ -102,14 +101,14 @@ test_no_engine = fails(
     requests=11,
     says="server-side issue",
     patient=True,
-    **NO_ENGINE,
+    engine_up=False,
 )
 test_cut = fails(
     agent,
     "a stream that breaks every time",
     [CUT],
-    requests=2,
-    says="x",
+    requests=12,
+    says="API Error",
     kinds=BOTH,
     patient=True,
 )

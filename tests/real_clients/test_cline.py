@@ -8,7 +8,6 @@ from tests.real_clients.common import (
     BROKEN,
     CUT,
     FULL,
-    NO_ENGINE,
     REFUSED,
     TOO_LONG,
     WRONG_KEY,
@@ -53,7 +52,7 @@ test_quota = fails(
     agent,
     "a key's limit, used up for long",
     [agent.agent.shell("printf hello"), ANSWER],
-    requests=2,
+    requests=7,
     says="per minute",
     **limited(1),
 )
@@ -95,7 +94,7 @@ test_no_engine = fails(
     requests=6,
     says="No server",
     patient=True,
-    **NO_ENGINE,
+    engine_up=False,
 )
 test_cut = fails(
     agent,

@@ -8,7 +8,6 @@ from tests.real_clients.common import (
     BROKEN,
     CUT,
     FULL,
-    NO_ENGINE,
     REFUSED,
     TOO_LONG,
     WRONG_KEY,
@@ -21,6 +20,7 @@ from tests.real_clients.common import (
     uses_a_tool,
     waits_for_its_limit,
     waits_for_the_first_token,
+    waits_out,
 )
 from tests.real_clients.driving import Scenarios
 
@@ -49,12 +49,11 @@ test_unknown_model = fails(
     model="nope",
 )
 test_limit = waits_for_its_limit(agent)
-test_quota = fails(
+test_quota = waits_out(
     agent,
-    "a key's limit, used up for long",
+    "a key's limit, used up for long: it waits",
     [agent.agent.shell("printf hello"), ANSWER],
     requests=2,
-    says="per minute",
     **limited(1),
 )
 test_refused = fails(
@@ -95,7 +94,7 @@ test_no_engine = fails(
     requests=6,
     says="No server",
     patient=True,
-    **NO_ENGINE,
+    engine_up=False,
 )
 test_cut = fails(
     agent,

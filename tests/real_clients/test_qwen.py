@@ -19,6 +19,7 @@ from tests.real_clients.common import (
     uses_a_tool,
     waits_for_its_limit,
     waits_for_the_first_token,
+    waits_out,
 )
 from tests.real_clients.driving import Scenarios
 
@@ -47,12 +48,11 @@ test_unknown_model = fails(
     model="nope",
 )
 test_limit = waits_for_its_limit(agent)
-test_quota = fails(
+test_quota = waits_out(
     agent,
-    "a key's limit, used up for long",
+    "a key's limit, used up for long: it waits",
     [agent.agent.shell("printf hello"), ANSWER],
     requests=2,
-    says="per minute",
     **limited(1),
 )
 test_refused = fails(
