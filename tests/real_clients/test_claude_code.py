@@ -1,4 +1,4 @@
-"""Claude Code falls back to an unstreamed request, and tries 11 times in three minutes."""
+"""Claude Code asks once more without a stream, and eleven times in three minutes after a 5xx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codex tries 30 times after a 5xx, and as few times as it is told to after a failed stream."""
+"""Codex tries again as often as the code of a failed stream tells it to: six times, or never."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ test_quota = fails(
     "a key's limit, used up for long",
     [agent.agent.shell("printf hello"), ANSWER],
     requests=2,
-    says="429",
+    says="Quota exceeded",
     patient=True,
     **limited(1),
 )
@@ -78,7 +78,7 @@ test_broken = fails(
     "an engine that fails every time",
     [BROKEN],
     requests=6,
-    says="server",
+    says="Reconnecting... 5/5",
     kinds=BOTH,
     patient=True,
 )
@@ -90,7 +90,7 @@ test_full = fails(
     "an engine that is full",
     [FULL],
     requests=1,
-    says="server",
+    says="model is at capacity",
     kinds=BOTH,
     patient=True,
 )
@@ -99,7 +99,7 @@ test_no_engine = fails(
     "no engine left",
     [ANSWER],
     requests=1,
-    says="server",
+    says="model is at capacity",
     patient=True,
     engine_up=False,
 )
@@ -108,7 +108,7 @@ test_cut = fails(
     "a stream that breaks every time",
     [CUT],
     requests=6,
-    says="broke off",
+    says="Reconnecting... 5/5",
     kinds=BOTH,
     patient=True,
 )

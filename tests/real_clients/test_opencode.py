@@ -17,10 +17,10 @@ from tests.real_clients.common import (
     limited,
     recovers,
     sends_a_long_prompt,
+    still_trying,
     uses_a_tool,
     waits_for_its_limit,
     waits_for_the_first_token,
-    waits_out,
 )
 from tests.real_clients.driving import Scenarios
 
@@ -49,9 +49,9 @@ test_unknown_model = fails(
     model="nope",
 )
 test_limit = waits_for_its_limit(agent)
-test_quota = waits_out(
+test_quota = still_trying(
     agent,
-    "a key's limit, used up for long: it waits",
+    "a key's limit, used up for long",
     [agent.agent.shell("printf hello"), ANSWER],
     requests=2,
     **limited(1),

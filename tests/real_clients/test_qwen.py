@@ -1,4 +1,4 @@
-"""Qwen Code tries for more than six minutes what may pass, and once what was cut."""
+"""Qwen Code tries for many minutes what may pass, and once what was cut."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.real_clients.common import (
     limited,
     recovers,
     sends_a_long_prompt,
+    still_trying,
     uses_a_tool,
     waits_for_its_limit,
     waits_for_the_first_token,
-    waits_out,
 )
 from tests.real_clients.driving import Scenarios
 
@@ -48,12 +48,15 @@ test_unknown_model = fails(
     model="nope",
 )
 test_limit = waits_for_its_limit(agent)
-test_quota = waits_out(
+test_quota = still_trying(
     agent,
-    "a key's limit, used up for long: it waits",
+    "a key's limit, used up for long",
     [agent.agent.shell("printf hello"), ANSWER],
-    requests=2,
+    requests=range(4, 9),
     **limited(1),
+)
+test_broken = still_trying(
+    agent, "an engine that fails every time", [BROKEN], requests=range(5, 25)
 )
 test_refused = fails(
     agent,
