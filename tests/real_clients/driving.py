@@ -1,15 +1,13 @@
 """Scenarios as tests: all that are wanted are played at once, since agents mostly wait.
 
 Each agent takes seconds to start and some retry for minutes. So the first test starts every
-scenario of the run on an event loop of its own thread, and each test waits for its own.
+scenario of the run on one event loop, which runs whenever a test waits for its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,18 +66,19 @@ class Case:
 
 @dataclass
 class Runs:
-    """The cases of a run, which are being played.
+    """The cases of a run, which are being played while a test waits for one of them.
 
     Attributes:
         requests: how many requests the agents made, once the case has passed.
     """
 
-    futures: dict[Case, Future[Requests]] = field(default_factory=dict)
+    loop: asyncio.AbstractEventLoop
+    tasks: dict[Case, asyncio.Task[Requests]] = field(default_factory=dict)
     requests: dict[Case, Requests] = field(default_factory=dict)
 
     def result(self, case: Case) -> None:
         """Wait for the case; raises what its scenario raised."""
-        self.requests[case] = self.futures[case].result()
+        self.requests[case] = self.loop.run_until_complete(self.tasks[case])
 
 
 class Scenarios:
@@ -118,9 +117,6 @@ class Scenarios:
 @contextmanager
 def played(cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3) -> Iterator[Runs]:
     """Play these cases, at most so many impatient ones at once; what still runs is cancelled."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="agents")
-    thread.start()
     places = asyncio.Semaphore(at_once)
 
     async def one(number: int, case: Case) -> Requests:
@@ -132,20 +128,18 @@ def played(cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3
                 await case.play(lab)
         return lab.requests
 
-    runs = Runs()
+    loop = asyncio.new_event_loop()
+    runs = Runs(loop)
     try:
         for number, case in enumerate(sorted(cases, key=lambda case: not case.patient)):
-            runs.futures[case] = asyncio.run_coroutine_threadsafe(one(number, case), loop)
+            runs.tasks[case] = loop.create_task(one(number, case))
         yield runs
     finally:
-        asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+        loop.run_until_complete(_cancel(runs.tasks.values()))
         loop.close()
 
 
-async def _cancel_all() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+async def _cancel(tasks: Iterable[asyncio.Task[Requests]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

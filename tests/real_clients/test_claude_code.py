@@ -21,7 +21,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import BOTH, Scenarios
+from tests.real_clients.driving import BOTH, Lab, Scenarios
 
 agent = Scenarios(ClaudeCode())
 
@@ -77,7 +77,7 @@ test_broken = fails(
     agent,
     "an engine that fails every time",
     [BROKEN],
-    requests=11,
+    requests=range(10, 12),
     says="server-side issue",
     kinds=BOTH,
     patient=True,
@@ -89,7 +89,7 @@ test_full = fails(
     agent,
     "an engine that is full",
     [FULL],
-    requests=11,
+    requests=range(10, 12),
     says="server-side issue",
     kinds=BOTH,
     patient=True,
@@ -98,7 +98,7 @@ test_no_engine = fails(
     agent,
     "no engine left",
     [ANSWER],
-    requests=11,
+    requests=range(10, 12),
     says="server-side issue",
     patient=True,
     engine_up=False,
@@ -107,7 +107,7 @@ test_cut = fails(
     agent,
     "a stream that breaks every time",
     [CUT],
-    requests=12,
+    requests=range(11, 13),
     says="API Error",
     kinds=BOTH,
     patient=True,
@@ -115,3 +115,13 @@ test_cut = fails(
 test_cut_once = recovers(
     agent, "an engine that dies in mid-stream", [CUT, ANSWER], requests=2, kinds=BOTH
 )
+
+
+@agent.play("/context, which counts tokens")
+async def test_context(lab: Lab) -> None:
+    async with lab.stage([ANSWER]) as stage:
+        ran = await stage.run("/context")
+        assert ran.code == 0 and "Context Usage" in ran.out, ran.said
+        counts = [one for one in stage.gateway.records if one.path.endswith("/count_tokens")]
+        assert [one.status for one in counts] == [200] * 14
+        lab.requests = len(counts)

@@ -14,7 +14,7 @@ from tests.real_clients.table import PAGE, heading, page
 
 @pytest.mark.clients
 def test_documentation_says_what_was_driven(runs: Runs, pytestconfig: pytest.Config) -> None:
-    failed = [case.scenario for case in runs.futures if case not in runs.requests]
+    failed = [case.scenario for case in runs.tasks if case not in runs.requests]
     assert not failed, "only a run in which everything passed can be written up"
     wanted = page(runs.requests, versions())
     if pytestconfig.getoption("--write"):
