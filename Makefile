@@ -15,7 +15,7 @@ ARGS   ?=
 help: ## Show this text.
 	@echo 'make TARGET [ARGS="…"]'
 	@echo
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 demo: $(READY) ## Two simulated engines, the gateway, traffic and a live table: ARGS="--help".
 	@$(BIN)/gateway demo $(ARGS)
