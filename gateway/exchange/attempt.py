@@ -26,7 +26,6 @@ from gateway.upstream.pool import Pool
 
 CUT = "The model's server broke off before its answer was complete; send the request again."
 JSON = (b"content-type", b"application/json")
-NO_ROUTE = frozenset({404, 405, 501})
 MAX_REPLY_BYTES = 128 * 1024 * 1024
 # A stream is over with its last event; so long (in seconds) its connection may take to be free.
 FRAMING_TIME = 1.0
@@ -184,7 +183,7 @@ class Attempt:
             self._end_stream(self.stream)
         elif 200 <= self._status < 300:
             self._answer_whole()
-        elif self._form.otherwise is not None and self._status in NO_ROUTE:
+        elif self._form.otherwise is not None:
             self._outgoing.whole(200, [JSON], self._form.otherwise())
             self._resolve(None)
         else:
@@ -204,16 +203,10 @@ class Attempt:
     def _relay(self, stream: Stream, data: bytes, now: float) -> None:
         if self._answered.done():
             return
-        try:
-            out, count = stream.feed(data, now)
-        except ValueError as error:
-            self._resolve(unreadable(str(error)))
+        read = self._read(stream, data, now)
+        if read is None:
             return
-        if stream.usage is not None:
-            self.usage = stream.usage
-        if stream.response_id is not None and self._outgoing.response_id is None:
-            self._outgoing.response_id = stream.response_id
-            self._learn(stream.response_id, self._backend)
+        out, count = read
         if count and (stream.failed is None or self._outgoing.started):
             self._outgoing.open_stream(self._headers)
             self._outgoing.send(out, count)
@@ -222,8 +215,25 @@ class Attempt:
         elif stream.terminal:
             self._complete()
 
+    def _read(self, stream: Stream, data: bytes, now: float) -> tuple[bytes, int] | None:
+        """What the client gets for `data`; None where it is unreadable, which ends the attempt."""
+        try:
+            read = stream.feed(data, now)
+        except ValueError as error:
+            self._resolve(unreadable(str(error)))
+            return None
+        if stream.usage is not None:
+            self.usage = stream.usage
+        if stream.response_id is not None and self._outgoing.response_id is None:
+            self._outgoing.response_id = stream.response_id
+            self._learn(stream.response_id, self._backend)
+        return read
+
     def _end_stream(self, stream: Stream) -> None:
-        out, count = stream.close(self._clock())
+        read = self._read(stream, stream.lacking, self._clock())
+        if read is None:
+            return
+        out, count = read
         if not (stream.terminal or stream.finished):
             detail = "stream ended without its last event"
             self._resolve(backend_fault(BackendFailed(CUT, detail=detail)))
@@ -231,7 +241,7 @@ class Attempt:
         self._outgoing.open_stream(self._headers)
         if not stream.terminal:
             out, count = out + stream.end(), count + 1
-        if stream.failed is None and count:
+        if count:
             self._outgoing.send(out, count)
         self._complete()
 
@@ -244,6 +254,9 @@ class Attempt:
         body = b"".join(self._body)
         if self._call.spends:
             self.usage = tokens.usage_of(self._form.api, body)
+        if self.usage is None and faults.is_error(body):
+            self._resolve(self._reported(body))
+            return
         if self._call.stream:
             self._resolve(unreadable(f"not an event stream but {self._kind[:40]!r}"))
             return
@@ -271,7 +284,7 @@ class Attempt:
         return AttemptFailed(result.error, retryable=result.retryable, blame=blame)
 
     def _reported(self, data: bytes) -> AttemptFailed:
-        """An error the backend reported within its stream."""
+        """An error the backend reported within its stream, or under a status of success."""
         result = faults.reworded(self._call.api, 200, data)
         blame = result.error.status >= 500
         return AttemptFailed(result.error, retryable=result.retryable, blame=blame)

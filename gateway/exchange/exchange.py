@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from gateway.errors import GatewayError, NoBackend
+from gateway.errors import BadRequest, GatewayError, NoBackend
 from gateway.exchange.attempt import Attempt
 from gateway.exchange.call import Call
 from gateway.exchange.context import Context
 from gateway.exchange.draft import Draft
 from gateway.exchange.failure import AttemptFailed
+from gateway.exchange.form import Form
 from gateway.exchange.limits import TimeLimits
 from gateway.exchange.outgoing import Outgoing
 from gateway.exchange.pins import Pin
@@ -88,14 +89,20 @@ class Exchange:
             except NoBackend as error:
                 raise (failure.error if failure else error) from None
             try:
-                failure = await self._try(backend)
+                form = self._call.forms.of(backend)
+                failure = await self._try(backend, form)
+            except BadRequest as error:
+                # It cannot be said as chat; one with the client's own API may be free.
+                failure = failure or AttemptFailed(error, retryable=True, blame=False)
+                self._draft.tried.append(backend.name)
+                continue
             finally:
                 self._gate.leave(backend)
             if failure is None:
                 return
             if self._outgoing.started:
                 break
-            if self._call.forms.change(backend, failure.error):
+            if self._call.forms.change(backend, form, failure.error):
                 continue
             if not failure.retryable:
                 break
@@ -127,7 +134,7 @@ class Exchange:
     def _nothing_serves(self) -> bool:
         return not any(self._call.forms.fits(backend) for backend in self._candidates())
 
-    async def _try(self, backend: Backend) -> AttemptFailed | None:
+    async def _try(self, backend: Backend, form: Form) -> AttemptFailed | None:
         draft = self._draft
         if draft.timeline.admitted is None:
             draft.timeline.admitted = self._context.clock()
@@ -135,7 +142,6 @@ class Exchange:
         if self._call.key.expose_arm:
             self._outgoing.served_by(backend.arm, backend.name)
         clock = self._context.clock
-        form = self._call.forms.of(backend)
         draft.backend_api = form.api
         attempt = Attempt(self._call, form, backend, self._outgoing, draft, clock, self._pin)
         if self._paused:

@@ -38,7 +38,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         translation: turns the answer into the client's API, where that is another one.
         names: of tools that had to be renamed on the way in.
         whole: turns an unstreamed answer into what the client asked for.
-        otherwise: the answer where the backend has no such route at all.
+        otherwise: the answer where the backend has none.
     """
 
     path: bytes
@@ -78,8 +78,12 @@ class Forms(Protocol):
             BadRequest: the request asks for what cannot be said that way.
         """
 
-    def change(self, backend: Backend, error: GatewayError) -> bool:
-        """Whether the same backend may answer if it is asked in another way, which `of` then is."""
+    def change(self, backend: Backend, form: Form, error: GatewayError) -> bool:
+        """Whether the same backend may answer if it is asked in another way, which `of` then is.
+
+        Args:
+            form: in which it was asked.
+        """
 
 
 class OneForm:
@@ -97,7 +101,7 @@ class OneForm:
     def of(self, backend: Backend) -> Form:
         return self._form
 
-    def change(self, backend: Backend, error: GatewayError) -> bool:
+    def change(self, backend: Backend, form: Form, error: GatewayError) -> bool:
         return False
 
 
@@ -115,8 +119,8 @@ class TwoForms:
     """
 
     __slots__ = (
-        "_api", "_body", "_cap", "_changes", "_chat", "_chat_only", "_created", "_fields", "_model",
-        "_native", "_needs", "_path", "_request_id",
+        "_api", "_body", "_cap", "_changes", "_chat", "_created", "_fields", "_model", "_native",
+        "_needs", "_path", "_request_id", "_without",
     )  # fmt: skip
 
     def __init__(
@@ -143,30 +147,32 @@ class TwoForms:
         self._model = model
         self._request_id = request_id
         self._created = created
-        self._chat_only = False
+        self._without: set[str] = set()  # backends that were asked natively in vain
         self._native: Form | None = None
         self._chat: Form | None = None
 
     def fits(self, backend: Backend) -> bool:
-        return backend.offers(self._needs) or backend.offers(Api.CHAT)
+        return self._has_route(backend) or backend.offers(Api.CHAT)
 
     def of(self, backend: Backend) -> Form:
-        if backend.offers(self._needs) and not self._chat_only:
+        if self._has_route(backend):
             self._native = self._native or self._as_native()
             return self._native
         self._chat = self._chat or self._as_chat()
         return self._chat
 
-    def change(self, backend: Backend, error: GatewayError) -> bool:
+    def change(self, backend: Backend, form: Form, error: GatewayError) -> bool:
         if error.code == "context_length_exceeded":
             return self._drop_cap()
-        asked_as_chat = self._chat_only or not backend.offers(self._needs)
-        if error.code != "unsupported_api" or asked_as_chat or not backend.offers(Api.CHAT):
+        if error.code != "unsupported_api" or form is not self._native:
             return False
+        self._without.add(backend.name)
         if self._api is self._needs:
             backend.lacks(self._needs)
-        self._chat_only = True
-        return True
+        return backend.offers(Api.CHAT)
+
+    def _has_route(self, backend: Backend) -> bool:
+        return backend.name not in self._without and backend.offers(self._needs)
 
     def _drop_cap(self) -> bool:
         """Perhaps the prompt leaves no room for the limit of output that the gateway added."""
@@ -192,7 +198,7 @@ class TwoForms:
                 path=TOKENIZE,
                 api=Api.OTHER,
                 body=tokenize.to_tokenize(body),
-                whole=tokenize.counted,
+                whole=lambda reply: tokenize.counted(reply, body),
                 otherwise=lambda: tokenize.estimate(body),
             )
         if self._api is Api.MESSAGES:

@@ -76,9 +76,10 @@ class Stream:
             self._mark(now)
         return out[0] if len(out) == 1 else b"".join(out), count
 
-    def close(self, now: float) -> tuple[bytes, int]:
-        """The stream has ended: the last event, if no blank line came behind it."""
-        return self.feed(b"\n\n", now) if self._reader.holds else (b"", 0)
+    @property
+    def lacking(self) -> bytes:
+        """What to feed when the stream has ended: some leave out the last blank line."""
+        return b"\n\n" if self._reader.holds else b""
 
     def end(self) -> bytes:
         """The event that ends a stream of this API, for one that stopped without it."""

@@ -91,7 +91,7 @@ class ChatStream:
                 token = True
             if choice.index > self._last:
                 self._last = choice.index
-            if choice.finish_reason is not None:
+            if choice.finish_reason:  # some servers say "" until there is one
                 self._finished += 1
                 finished = self._finished > self._last
         if frame.usage is not None or finished:

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from gateway.errors import BadRequest, GatewayError, NoBackend, Overloaded, RateLimited
-from gateway.protocols.reword import Reworded, reworded
+from gateway.protocols.reword import Reworded, is_error, reworded
 from gateway.records import Api
 
-__all__ = ["Reworded", "body", "keepalive", "reworded", "stream_event"]
+__all__ = ["Reworded", "body", "is_error", "keepalive", "reworded", "stream_event"]
 
 _DONE = b"data: [DONE]\n\n"
 

@@ -64,6 +64,15 @@ class _Said:
     param: str | None = None
 
 
+class _Whole(msgspec.Struct, gc=False):
+    object: Any = None
+    type: Any = None
+    error: Any = None
+
+
+_whole = msgspec.json.Decoder(_Whole).decode
+
+
 def reworded(api: Api, status: int, body: bytes) -> Reworded:
     """Judge an error that a backend answered with.
 
@@ -75,6 +84,7 @@ def reworded(api: Api, status: int, body: bytes) -> Reworded:
     said = _said(body)
     if status < 300:
         status = _status_within(said)
+        body = b""  # what is not understood may be a piece of the answer
     # A message that was understood is told without the prompt that a dump repeats.
     text = said.message or body[:_MAX_DETAIL].decode("utf-8", "replace")
     detail = f"HTTP {status}: {text[:_MAX_DETAIL]}"
@@ -89,6 +99,20 @@ def reworded(api: Api, status: int, body: bytes) -> Reworded:
     if 400 <= status < 499:
         return Reworded(_request_at_fault(status, said, detail), retryable=False)
     return Reworded(BackendFailed(_FAILED, detail=detail), retryable=True)
+
+
+def is_error(body: bytes) -> bool:
+    """Whether a reply is an error, whatever its status: some servers say so under a 200.
+
+    A response of the Responses API has its error within, and is an answer.
+    """
+    try:
+        reply = _whole(body)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    if reply.error:
+        return reply.object is None
+    return bool(reply.object == "error" or reply.type == "error")
 
 
 def _not_there(api: Api, status: int, said: _Said, detail: str) -> Reworded:

@@ -11,24 +11,22 @@ import pytest
 from gateway.records import Outcome, Usage
 from tests.support.apis import CHAT, MESSAGES, RESPONSES, Dialect
 from tests.support.scripted import Received, reply
-from tests.support.site import Script, Site, answers, both, hangs_up, says, silent, streams
+from tests.support.site import (
+    Script,
+    Site,
+    answers,
+    both,
+    chat_only,
+    hangs_up,
+    refuses,
+    says,
+    silent,
+    streams,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 translated = pytest.mark.parametrize("dialect", [MESSAGES, RESPONSES], ids=lambda one: one.api)
-NO_ROUTE = says(reply(b'{"detail":"Not Found"}', status="404 Not Found"))
-
-
-def chat_only(script: Script, **others: Script) -> Script:
-    """A backend without Messages and Responses; `others` answer paths by their last word."""
-
-    async def play(request: Received, writer: asyncio.StreamWriter) -> None:
-        if request.target == CHAT.path:
-            await script(request, writer)
-        else:
-            await others.get(request.target.rpartition("/")[2], NO_ROUTE)(request, writer)
-
-    return play
 
 
 def events(text: bytes) -> list[dict[str, Any]]:
@@ -105,6 +103,27 @@ async def test_what_a_backend_lacks_is_remembered(at: Site, dialect: Dialect, st
 
 
 @translated
+async def test_all_who_ask_before_it_is_known_are_answered(at: Site, dialect: Dialect) -> None:
+    async def play(request: Received, writer: asyncio.StreamWriter) -> None:
+        if request.target != CHAT.path:
+            await asyncio.sleep(0.1)  # so that every request is under way when the first fails
+        await chat_only(answers(CHAT))(request, writer)
+
+    at.play(play)
+    replies = await asyncio.gather(*(at.ask(dialect) for _ in range(4)))
+    assert [one.status_code for one in replies] == [200] * 4
+    assert len(at.backends[0].requests) == 8
+
+
+@translated
+async def test_a_model_that_is_not_there_is_no_missing_api(at: Site, dialect: Dialect) -> None:
+    at.play(refuses("404 Not Found", "The model `m` does not exist."))
+    assert (await at.ask(dialect)).status_code == 502
+    assert [one.target for one in at.backends[0].requests] == [dialect.path]
+    assert at.backend().offers(dialect.api)
+
+
+@translated
 async def test_a_list_in_the_configuration_is_believed(at: Site, dialect: Dialect) -> None:
     at.play(chat_only(answers(CHAT)))
     backends = {"b0": {"url": at.backends[0].url, "apis": ["chat"]}}
@@ -177,6 +196,24 @@ async def test_what_chat_cannot_say_is_refused_with_the_field(at: Site) -> None:
     assert at.backend().outstanding == 0 and at.backends[0].requests == []
 
 
+async def test_what_chat_cannot_say_goes_to_a_backend_with_the_api(at: Site) -> None:
+    at.play(answers(CHAT), answers(RESPONSES))
+    b0 = {"url": at.backends[0].url, "apis": ["chat"]}
+    at.configure(models=at.arms(["b0"], ["b1"]), backends={"b0": b0})
+    body = {**RESPONSES.request, "background": True}
+    response = await at.client.post(RESPONSES.path, json=body)
+    assert response.json() == RESPONSES.reply
+    assert at.served() == ["b1"]
+
+
+async def test_a_failure_is_told_before_what_chat_cannot_say(at: Site) -> None:
+    at.play(refuses("503 Service Unavailable"), answers(CHAT))
+    b1 = {"url": at.backends[1].url, "apis": ["chat"]}
+    at.configure(models=at.arms(["b0"], ["b1"]), backends={"b1": b1})
+    response = await at.client.post(RESPONSES.path, json={**RESPONSES.request, "background": True})
+    assert response.status_code == 503
+
+
 async def test_tokens_are_counted_by_the_engines_tokenizer(at: Site) -> None:
     at.play(chat_only(silent, tokenize=says(reply(b'{"count":42,"max_model_len":8192}'))))
     response = await at.client.post("/v1/messages/count_tokens", json=MESSAGES.request)
@@ -191,6 +228,20 @@ async def test_tokens_are_estimated_where_there_is_no_tokenizer(at: Site) -> Non
     assert response.status_code == 200
     assert 1000 < response.json()["input_tokens"] < 1500
     assert (await at.record()).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [refuses("500 Internal Server Error"), refuses("422 X"), says(reply(b'{"tokens":[]}'))],
+    ids=["broken", "another API's", "llama.cpp's"],
+)
+async def test_tokens_are_estimated_where_the_tokenizer_says_nothing(
+    at: Site, tokenizer: Script
+) -> None:
+    at.play(chat_only(silent, tokenize=tokenizer))
+    response = await at.client.post("/v1/messages/count_tokens", json=MESSAGES.request)
+    assert 5 < response.json()["input_tokens"] < 20
+    assert (await at.record()).outcome is Outcome.OK and at.backend().circuit.closed
 
 
 async def test_an_answer_nobody_keeps_cannot_be_continued(at: Site) -> None:

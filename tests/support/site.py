@@ -245,6 +245,21 @@ def refuses(status: str, message: str = "no") -> Script:
     return says(reply(json.dumps(error).encode(), status=status))
 
 
+NO_ROUTE = says(reply(b'{"detail":"Not Found"}', status="404 Not Found"))
+
+
+def chat_only(script: Script, **others: Script) -> Script:
+    """A backend without Messages and Responses; `others` answer paths by their last word."""
+
+    async def play(request: Received, writer: asyncio.StreamWriter) -> None:
+        if request.target == "/v1/chat/completions":
+            await script(request, writer)
+        else:
+            await others.get(request.target.rpartition("/")[2], NO_ROUTE)(request, writer)
+
+    return play
+
+
 async def hangs_up(request: Received, writer: asyncio.StreamWriter) -> None:
     """Closes without a byte."""
     writer.close()

@@ -67,7 +67,8 @@ class Choice(msgspec.Struct, gc=False):
     Attributes:
         delta: in a stream.
         message: in a whole reply.
-        finish_reason: `stop`, `length`, `tool_calls`, `content_filter`, or the server's own word.
+        finish_reason: `stop`, `length`, `tool_calls`, `content_filter`, or the server's own word;
+            None or empty until there is one.
         stop_reason: vLLM's: the stop sequence that was met, or a token's number.
     """
 
@@ -97,6 +98,8 @@ class Chat(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(Chat).decode
+# Reasons to stop with which what there is of the answer is no answer.
+_GAVE_UP = frozenset({"abort", "error"})
 
 
 def frame(event: Event) -> Chat | None:
@@ -106,7 +109,7 @@ def frame(event: Event) -> Chat | None:
         ValueError: it carries something else, an error for one.
     """
     data = event.data
-    if not data or data[:6] == b"[DONE]" or not data.strip():
+    if data[:1] != b"{" and (not (text := data.strip()) or text[:6] == b"[DONE]"):
         return None
     found = _chat(data)
     if found.choices is None and found.usage is None:
@@ -118,7 +121,7 @@ def reply(body: bytes) -> tuple[Choice, Chat]:
     """A whole reply and its first choice, whose `message` is there.
 
     Raises:
-        ValueError: it is no chat reply.
+        ValueError: it is no chat reply, or one that the server gave up on.
     """
     found = _chat(body)
     if not found.choices or found.choices[0].message is None:
@@ -133,4 +136,7 @@ def _chat(data: bytes) -> Chat:
         raise ValueError(f"not of the chat API: {fault}") from None
     if found.error is not None:
         raise ValueError("the server reports an error")
+    for choice in found.choices or ():
+        if choice.finish_reason in _GAVE_UP:
+            raise ValueError(f"the server gave up on the answer: {choice.finish_reason}")
     return found

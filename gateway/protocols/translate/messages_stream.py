@@ -120,7 +120,7 @@ class MessagesFromChat:
                 self._say(TEXT, delta.refusal)
             for piece in delta.tool_calls or ():
                 self._call(piece)
-        if choice.finish_reason is not None:
+        if choice.finish_reason:
             self._finish, self._stop = choice.finish_reason, choice.stop_reason
             self._end_blocks()
 

@@ -10,7 +10,6 @@ import msgspec
 from gateway.protocols.translate.chat_frames import Chat, Delta, ToolCall, reply
 from gateway.protocols.translate.responses_request import Asked
 
-_GAVE_UP = frozenset({"abort", "error"})
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 Item = Mapping[str, Any]
@@ -140,11 +139,10 @@ def whole(answer: Answer, body: bytes) -> bytes:
     """An unstreamed chat reply as a response.
 
     Raises:
-        ValueError: it is no chat reply, or one that the server gave up on.
+        ValueError: it is no chat reply.
     """
     choice, chat = reply(body)
     finish = choice.finish_reason
-    check(finish)
     output = _output(answer, choice.message or Delta(), status_of(finish))
     return msgspec.json.encode(answer.ended(finish, output, usage_of(chat)))
 
@@ -183,16 +181,6 @@ def _call(answer: Answer, call: ToolCall, output: list[Item], status: str) -> It
 
 def _text(answer: Answer, kind: TextKind, index: int, text: str, status: str) -> Item:
     return kind.output(answer.item_id(kind.item, index), [kind.content(text)], status)
-
-
-def check(finish: str | None) -> None:
-    """Look at the reason to stop.
-
-    Raises:
-        ValueError: the server gave up, so what there is of the answer is no answer.
-    """
-    if finish in _GAVE_UP:
-        raise ValueError(f"the server gave up on the answer: {finish}")
 
 
 def status_of(finish: str | None) -> str:

@@ -23,7 +23,6 @@ from gateway.protocols.translate.responses_reply import (
     Answer,
     Item,
     TextKind,
-    check,
     status_of,
     usage_of,
 )
@@ -108,17 +107,15 @@ class ResponsesStream:
         if chat is None:
             return b""
         choices = [choice for choice in chat.choices or () if choice.index == 0]
-        for choice in choices:
-            check(choice.finish_reason)
         out = [] if self._number else [self._opening()]
         for choice in choices:
             if choice.delta is not None:
                 self._say(choice.delta, out)
-            if choice.finish_reason is not None:
+            if choice.finish_reason:
                 self._finish = choice.finish_reason
                 self._end_items(out)
         if chat.usage is not None:
-            self._usage = usage_of(chat)
+            self._usage = usage_of(chat) or self._usage
         return b"".join(out)
 
     def close(self) -> bytes:

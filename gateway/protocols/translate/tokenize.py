@@ -31,16 +31,19 @@ def to_tokenize(body: bytes) -> bytes:
     return prompt_request(read(body))
 
 
-def counted(reply: bytes) -> bytes:
+def counted(reply: bytes, body: bytes) -> bytes:
     """The reply of `/tokenize` as `count_tokens` answers.
 
-    Raises:
-        ValueError: it states no count.
+    Other servers than vLLM have a `/tokenize` of their own, which states no count: their tokens
+    are estimated.
+
+    Args:
+        body: the `count_tokens` request.
     """
     try:
         return _answer(_decode(reply).count)
-    except (msgspec.DecodeError, RecursionError) as fault:
-        raise ValueError(f"not of /tokenize: {fault}") from None
+    except (msgspec.DecodeError, RecursionError):
+        return estimate(body)
 
 
 def estimate(body: bytes) -> bytes:
