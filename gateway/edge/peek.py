@@ -129,7 +129,8 @@ def _check_utf8(body: bytes) -> None:
 def _not_json(body: bytes, reason: str) -> str:
     if not body.strip():
         return "The request body is empty; send a JSON object with the fields of this API."
-    lone = _LONE_SURROGATE.search(body) if "truncated" in reason or "unicode" in reason else None
+    escape = any(word in reason for word in ("truncated", "escape", "surrogate"))
+    lone = _LONE_SURROGATE.search(body) if escape else None
     if lone is not None:
         return (
             f"The request body holds half of a surrogate pair at byte {lone.start()}: "

@@ -83,7 +83,7 @@ class Exchange:
 
     async def _answer(self) -> None:
         failure: AttemptFailed | None = None
-        for _ in range(MAX_ATTEMPTS):
+        while len(self._draft.tried) < MAX_ATTEMPTS:
             try:
                 backend = self._gate.try_enter(self._pick) or await self._queue()
             except NoBackend as error:

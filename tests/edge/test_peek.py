@@ -148,6 +148,8 @@ def test_what_an_answer_repeats(api: Api, fields: dict[str, Any], echoed: str | 
         (b'{"model":"m","x":"\xff"}', "not valid UTF-8 at byte 18"),
         (b'\xff\xfe{\x00"\x00', "not valid UTF-8 at byte 0"),
         (b'{"model":"m","messages":["cut \\ud83d"]}', "half of a surrogate pair at byte 30"),
+        (b'{"model":"m","messages":["cut \\ud83d off"]}', "half of a surrogate pair at byte 30"),
+        (b'{"model":"m","messages":["cut \\ude00 off"]}', "half of a surrogate pair at byte 30"),
         (b'{"model":"m","x":' + b"[" * 200_000, "nested too deeply"),
         (b'{"model":"m","x":' + b'{"a":' * 200_000, "nested too deeply"),
     ],

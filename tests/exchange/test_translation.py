@@ -116,6 +116,15 @@ async def test_all_who_ask_before_it_is_known_are_answered(at: Site, dialect: Di
 
 
 @translated
+async def test_finding_it_out_takes_no_try_away(at: Site, dialect: Dialect) -> None:
+    busy = chat_only(refuses("503 Service Unavailable"))
+    at.play(busy, busy, chat_only(answers(CHAT)))
+    at.configure(models=at.arms(["b0"], ["b1"], ["b2"]))
+    assert (await at.ask(dialect)).status_code == 200
+    assert sorted(at.served()) == ["b0", "b0", "b1", "b1", "b2", "b2"]
+
+
+@translated
 async def test_a_model_that_is_not_there_is_no_missing_api(at: Site, dialect: Dialect) -> None:
     at.play(refuses("404 Not Found", "The model `m` does not exist."))
     assert (await at.ask(dialect)).status_code == 502

@@ -12,7 +12,12 @@ import re
 _SPACE = " \t\n\r"
 _MAX_DEPTH = 100
 _MAX_NUMBER = 300
-_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+# Text of a string with its whole escapes, but for those of surrogates. Code in arguments is full of
+# escapes, and one by one a megabyte of them would hold up every other stream for a second.
+_PLAIN = re.compile(
+    r'(?:[^"\\\x00-\x1f]++'
+    r'|\\(?:["\\/bfnrt]|u(?:[0-9a-ce-fA-CE-F][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{2}))*+'
+)
 _WORD = re.compile(r"[-+.0-9a-zA-Z]+")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _NUMBER_BEGUN = re.compile(
@@ -76,8 +81,9 @@ class ObjectText:
         """Read on within a string; return where to go on, or -1 where it cannot be."""
         if self._escape:
             return self._escaped(text[position], position)
-        if self._high and text[position] != "\\":
-            return -1
+        if self._high:
+            self._escape = "\\"
+            return position + 1 if text[position] == "\\" else -1
         end = _PLAIN.match(text, position).end()  # type: ignore[union-attr]  # it may be empty
         if end > position:
             return end

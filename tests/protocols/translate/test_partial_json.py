@@ -69,6 +69,23 @@ def test_depth_is_bounded_below_what_parsers_bear() -> None:
     from_json(passed.encode(), partial_mode=True)
 
 
+def test_escapes_cost_no_more_than_a_step_each_run() -> None:
+    """A megabyte in one event is read while every other stream waits."""
+    text = json.dumps({"code": 'if "\u00e9":\n\treturn "\\n"\n' * 40_000})
+    steps = 0
+
+    class Counted(ObjectText):
+        __slots__ = ()
+
+        def _string(self, text: str, position: int) -> int:
+            nonlocal steps
+            steps += 1
+            return super()._string(text, position)
+
+    assert Counted().feed(text) == text
+    assert len(text) > 1_000_000 and steps < 20
+
+
 @given(st.text(st.sampled_from('{}[]":,\\/ud8Dc0-+1eE.trnfalsu \n'), max_size=30))
 def test_what_passes_is_the_beginning_of_json_for_others_too(text: str) -> None:
     one = ObjectText()
