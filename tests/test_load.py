@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import resource
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.operation.process import KEY, Process, serving, settings
-from tests.support.apis import CHAT
+from tests.support import grammar_messages, grammar_responses
+from tests.support.apis import CHAT, MESSAGES, RESPONSES, Dialect
 from tests.support.scripted import FACTS, SSE_HEAD, chunk
 
 STREAMS = 1000
@@ -100,10 +101,15 @@ async def engine() -> AsyncIterator[Engine]:
 
 
 class Client(asyncio.Protocol):
-    """One client of the gateway: asks, and keeps what comes."""
+    """One client of the gateway: asks, and keeps what comes.
 
-    def __init__(self, request: bytes) -> None:
+    Args:
+        first: what is in the event of the first token.
+    """
+
+    def __init__(self, request: bytes, first: bytes) -> None:
         self._request = request
+        self._first = first
         self.received = bytearray()
         self.began: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -116,7 +122,7 @@ class Client(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.received += data
-        if not self.began.done() and CHAT.tokens[0] in self.received:
+        if not self.began.done() and self._first in self.received:
             self.began.set_result(None)
         if self.received.endswith(b"0\r\n\r\n"):
             _settle(self.began, self.ended)
@@ -188,7 +194,55 @@ async def test_a_thousand_streams_at_once(many_files: None, tmp_path: Path) -> N
             assert "Traceback" not in it.said
 
 
-async def load(it: Process, backend: Engine, number: int, ticks: int) -> tuple[list[Client], int]:
+FIRSTS = {
+    CHAT.api: CHAT.tokens[0],
+    MESSAGES.api: b'"text":"a"',
+    RESPONSES.api: b'"delta":"a"',
+}
+"""How the first token is said."""
+
+
+async def test_streams_of_other_apis_at_once(many_files: None, tmp_path: Path) -> None:
+    """Five hundred, each a chat stream that is translated on its way."""
+    number = STREAMS // 2
+    async with engine() as backend:
+        content = settings(tmp_path, backend.url, backend.url)
+        for one in content["backends"].values():
+            one |= {"max_concurrency": number, "apis": ["chat"]}
+        async with serving(tmp_path, content) as it:
+            spoken = (MESSAGES, RESPONSES)
+            await load(it, backend, 20, ticks=1, dialects=spoken)
+            sockets = await clients_sockets(it, backend)
+            clients, _ = await load(it, backend, number, ticks=4, dialects=spoken)
+            for n, client in enumerate(clients):
+                status, body = client.answer
+                assert status == 200
+                if spoken[n % 2] is MESSAGES:
+                    assert len(grammar_messages.check(body)) == 2 + 5 + 3
+                else:
+                    final = grammar_responses.check(body)
+                    assert final["output"][0]["content"][0]["text"] == "abbbb"
+            later = [
+                (await load(it, backend, number, ticks=1, dialects=spoken))[1] for _ in range(2)
+            ]
+            kept = (later[1] - later[0]) / number
+            assert kept < 6 * KIB, f"{kept / KIB:.1f} KiB stay of a stream; a record has 1.3"
+            await it.eventually(5, partial(nothing_left, it, backend, sockets))
+            page = (await it.client.get("/metrics")).text
+            name = "gateway_requests_total"
+            assert sum(values(page, name, outcome="ok", api="messages")) == 3 * number / 2 + 10
+            assert sum(values(page, name)) == 3 * number + 20
+            tokens = sum(values(page, "gateway_completion_tokens_total"))
+            assert tokens == 2 * (3 * number + 20)
+            count = "gateway_time_to_first_token_seconds_count"
+            assert sum(values(page, count)) == 3 * number + 20
+            assert values(page, "gateway_no_first_token_total") == []
+            assert "Traceback" not in it.said
+
+
+async def load(
+    it: Process, backend: Engine, number: int, ticks: int, dialects: Sequence[Dialect] = (CHAT,)
+) -> tuple[list[Client], int]:
     """Run so many streams beside each other; the clients, and the most memory in bytes.
 
     No token but the first is sent before all streams have had theirs, so all are open at once.
@@ -197,7 +251,9 @@ async def load(it: Process, backend: Engine, number: int, ticks: int) -> tuple[l
     loop = asyncio.get_running_loop()
     clients: list[Client] = []
     for n in range(number):
-        _, client = await loop.create_connection(partial(Client, asking(n)), "127.0.0.1", port)
+        dialect = dialects[n % len(dialects)]
+        make = partial(Client, asking(n, dialect), FIRSTS[dialect.api])
+        _, client = await loop.create_connection(make, "127.0.0.1", port)
         clients.append(client)
     async with asyncio.timeout(15):
         await asyncio.gather(*(client.began for client in clients))
@@ -214,12 +270,12 @@ async def load(it: Process, backend: Engine, number: int, ticks: int) -> tuple[l
     return clients, peak
 
 
-def asking(session: int) -> bytes:
-    body = json.dumps(CHAT.streamed).encode()
+def asking(session: int, dialect: Dialect) -> bytes:
+    body = json.dumps(dialect.streamed).encode()
     return (
-        b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
+        b"POST %b HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
         b"content-type: application/json\r\nx-session-id: s%d\r\ncontent-length: %d\r\n\r\n%b"
-    ) % (KEY.encode(), session, len(body), body)
+    ) % (dialect.path.encode(), KEY.encode(), session, len(body), body)
 
 
 def values(page: str, name: str, **labels: str) -> list[float]:

@@ -137,6 +137,7 @@ class Handler:
             await self._answer(call)
         except GatewayError as error:
             outcome = error.outcome
+            error.__traceback__ = None  # it ends here, and its frames hold what holds it
             self._fail(error)
         except asyncio.CancelledError:
             outcome = self._cancelled()

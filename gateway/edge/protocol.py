@@ -334,6 +334,8 @@ class GatewayProtocol(HttpToolsProtocol):
             if isinstance(cycle, HotCycle):
                 cycle.disconnect()
         super().connection_lost(exc)
+        # It holds this, and only the collector would free the two.
+        self.cycle = None  # type: ignore[assignment]
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -61,12 +61,13 @@ class Exchange:
         try:
             await self._answer()
         except asyncio.CancelledError:
-            if self._expired is not None:
-                raise self._expired from None
-            raise
+            if self._expired is None:
+                raise
         finally:
             self._limits.stop()
             self._task = None
+        if self._expired is not None:
+            raise self._expired
 
     def pause(self) -> None:
         """The client reads slower than it is written to."""
@@ -87,7 +88,8 @@ class Exchange:
             try:
                 backend = self._gate.try_enter(self._pick) or await self._queue()
             except NoBackend as error:
-                raise (failure.error if failure else error) from None
+                failure = failure or AttemptFailed(error, retryable=False, blame=False)
+                break
             try:
                 form = self._call.forms.of(backend)
                 failure = await self._try(backend, form)
@@ -156,7 +158,7 @@ class Exchange:
                 backend.circuit.failure()
             else:
                 backend.circuit.success()
-            return failure
+            return failure.bare()
         except asyncio.CancelledError:
             if self._expired is not None:
                 draft.detail.append(f"{backend.name}: {self._expired.detail}")

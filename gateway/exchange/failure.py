@@ -22,6 +22,14 @@ class AttemptFailed(Exception):
         self.retryable = retryable
         self.blame = blame
 
+    def bare(self) -> AttemptFailed:
+        """Itself, without the places it was raised at.
+
+        They hold the attempt, which holds this: a cycle that only the collector would free.
+        """
+        self.__traceback__ = self.error.__traceback__ = None
+        return self
+
 
 def backend_fault(error: GatewayError) -> AttemptFailed:
     """The backend failed; another may do better."""

@@ -156,6 +156,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        del self._parser  # it holds this, and only the collector would free the two
         if self._ending is not None:
             self._ending.cancel()
             self._ending = None
