@@ -53,7 +53,8 @@ class MessagesStream:
         try:
             frame = _decode(event.data)
         except (msgspec.DecodeError, RecursionError):
-            return not_json(event.data)
+            seen = not_json(event.data)
+            return NOTHING if seen is TERMINAL else seen  # chat's word for the end is not the end
         kind, delta = frame.type, frame.delta
         if frame.error is not None or kind == "error":
             return ERROR

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from gateway.protocols import usage
-from gateway.protocols.seen import ERROR, NOTHING, TOKEN, Seen, not_json
+from gateway.protocols.seen import ERROR, NOTHING, TERMINAL, TOKEN, Seen, not_json
 from gateway.protocols.sse import Event
 
 _CALLS = frozenset({"function_call", "custom_tool_call"})
@@ -32,6 +32,7 @@ class _Frame(msgspec.Struct, gc=False):
     item: _Item | None = None
     response: _Response | None = None
     error: Any = None
+    object: Any = None
 
 
 _decode = msgspec.json.Decoder(_Frame).decode
@@ -46,11 +47,13 @@ class ResponsesStream:
         try:
             frame = _decode(event.data)
         except (msgspec.DecodeError, RecursionError):
-            return not_json(event.data)
+            seen = not_json(event.data)
+            # Its last event repeats the answer; clients stop at chat's word for the end.
+            return ERROR if seen is TERMINAL else seen
         kind = frame.type
         if kind[-6:] == ".delta":
             return TOKEN if frame.delta else NOTHING
-        if frame.error is not None or kind == "error":
+        if frame.error is not None or "error" in (kind, frame.object) or event.event == b"error":
             return ERROR
         if kind == "response.output_item.added":
             return TOKEN if frame.item is not None and frame.item.type in _CALLS else NOTHING

@@ -42,6 +42,9 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _NO_MODEL = re.compile(r"^\W*(?:the )?model\b.*(?:does not exist|not found)", re.IGNORECASE)
+# What error events call a fault of the request, and a server without room, as type or as code.
+_REQUEST_FAULTS = ("badrequest", "invalid_request", "invalid_prompt", "context_length_exceeded")
+_FULL = ("overloaded", "rate_limit", "insufficient_quota")
 _FAULT_PLACE = re.compile(r"'loc': \((.*?)\)")
 _FAULT_TEXT = re.compile(r"'msg': (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")")
 
@@ -143,12 +146,10 @@ def _status_within(said: _Said) -> int:
     """The status that an error event stands for; vLLM gives it as the event's code."""
     if isinstance(said.code, int) and 400 <= said.code <= 599:
         return said.code
-    kind = said.kind.lower()
-    if "badrequest" in kind or "invalid_request" in kind or said.code == "invalid_prompt":
+    kind = f"{said.kind} {said.code}".lower()
+    if any(word in kind for word in _REQUEST_FAULTS):
         return 400
-    if "overloaded" in kind or "rate_limit" in kind:
-        return 503
-    return 500
+    return 503 if any(word in kind for word in _FULL) else 500
 
 
 def _said(body: bytes) -> _Said:

@@ -92,6 +92,61 @@ async def test_a_stream_gets_the_end_it_lacks(at: Site, dialect: Dialect) -> Non
     assert (await at.record()).outcome is Outcome.OK
 
 
+@pytest.mark.parametrize("finished", [True, False])
+async def test_the_end_of_chat_is_no_end_of_messages(at: Site, finished: bool) -> None:
+    ending = MESSAGES.ending[:-1] if finished else []
+    at.play(streams(*MESSAGES.opening, *MESSAGES.tokens, *ending, b"data: [DONE]\n\n", pause=0.02))
+    response = await at.ask(MESSAGES)
+    if finished:
+        assert response.content.endswith(MESSAGES.ending[-1])
+    else:
+        assert "broke off" in MESSAGES.failure(response.content)["message"]
+
+
+async def test_nor_of_responses(at: Site) -> None:
+    done = b"data: [DONE]\n\n"
+    at.play(streams(*RESPONSES.opening, *RESPONSES.tokens, done, pause=0.02))
+    response = await at.ask(RESPONSES)
+    assert RESPONSES.failure(response.content)["code"] == "server_error"
+    assert done not in response.content
+
+
+ERRORS = {
+    "flat": b'data: {"object":"error","message":"at 10.0.0.9","type":"X","code":500}\n\n',
+    "by its name": b'event: error\ndata: {"message":"at 10.0.0.9"}\n\n',
+}
+
+
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize("dialect", [MESSAGES, RESPONSES], ids=lambda one: one.api)
+async def test_an_error_of_another_form_is_reworded(
+    at: Site, dialect: Dialect, error: bytes
+) -> None:
+    at.play(streams(*dialect.opening, dialect.tokens[0], error, pause=0.02))
+    response = await at.ask(dialect)
+    assert "10.0.0.9" not in response.text
+    assert "failed to answer" in dialect.failure(response.content)["message"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("server_error", "server_error"),
+        ("context_length_exceeded", "context_length_exceeded"),
+        ("invalid_prompt", "invalid_prompt"),
+        ("rate_limit_exceeded", "server_is_overloaded"),
+        ("server_is_overloaded", "server_is_overloaded"),
+        ("insufficient_quota", "server_is_overloaded"),
+    ],
+)
+async def test_a_response_that_failed_says_why(at: Site, said: str, told: str) -> None:
+    failed = {**RESPONSES.reply, "status": "failed", "error": {"code": said, "message": "no"}}
+    event = {"type": "response.failed", "sequence_number": 3, "response": failed}
+    frame = b"event: response.failed\ndata: " + json.dumps(event).encode() + b"\n\n"
+    at.play(streams(*RESPONSES.opening, frame, pause=0.02))
+    assert RESPONSES.failure((await at.ask(RESPONSES)).content)["code"] == told
+
+
 # The limit of output that a model has for clients that send none
 
 TOO_LONG = (
