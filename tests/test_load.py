@@ -194,11 +194,7 @@ async def test_a_thousand_streams_at_once(many_files: None, tmp_path: Path) -> N
             assert "Traceback" not in it.said
 
 
-FIRSTS = {
-    CHAT.api: CHAT.tokens[0],
-    MESSAGES.api: b'"text":"a"',
-    RESPONSES.api: b'"delta":"a"',
-}
+FIRSTS = {CHAT.api: CHAT.tokens[0], MESSAGES.api: b'"text":"a"', RESPONSES.api: b'"delta":"a"'}
 """How the first token is said."""
 
 
@@ -213,29 +209,23 @@ async def test_streams_of_other_apis_at_once(many_files: None, tmp_path: Path) -
             spoken = (MESSAGES, RESPONSES)
             await load(it, backend, 20, ticks=1, dialects=spoken)
             sockets = await clients_sockets(it, backend)
-            clients, _ = await load(it, backend, number, ticks=4, dialects=spoken)
+            clients, _ = await load(it, backend, number, ticks=2, dialects=spoken)
             answers = [client.answer for client in clients]
             assert {status for status, _ in answers} == {200}
             messages = {body.count(b"event: ") for _, body in answers[::2]}
             responses = {body.count(b"event: ") for _, body in answers[1::2]}
             assert len(grammar_messages.check(answers[0][1])) in messages and len(messages) == 1
             final = grammar_responses.check(answers[1][1])
-            assert final["output"][0]["content"][0]["text"] == "abbbb" and len(responses) == 1
-            later = [
-                (await load(it, backend, number, ticks=1, dialects=spoken))[1] for _ in range(2)
-            ]
-            kept = (later[1] - later[0]) / number
-            assert kept < 6 * KIB, f"{kept / KIB:.1f} KiB stay of a stream; a record has 1.3"
+            assert final["output"][0]["content"][0]["text"] == "abb" and len(responses) == 1
             await it.eventually(5, partial(nothing_left, it, backend, sockets))
             page = (await it.client.get("/metrics")).text
-            name = "gateway_requests_total"
-            assert sum(values(page, name, outcome="ok", api="messages")) == 3 * number / 2 + 10
-            assert sum(values(page, name)) == 3 * number + 20
-            tokens = sum(values(page, "gateway_completion_tokens_total"))
-            assert tokens == 2 * (3 * number + 20)
-            count = "gateway_time_to_first_token_seconds_count"
-            assert sum(values(page, count)) == 3 * number + 20
-            assert values(page, "gateway_no_first_token_total") == []
+            all_of_them, name = number + 20, "gateway_requests_total"
+            assert sum(values(page, name, outcome="ok", api="messages")) == all_of_them / 2
+            assert sum(values(page, name)) == all_of_them
+            assert sum(values(page, "gateway_completion_tokens_total")) == 2 * all_of_them
+            timed = values(page, "gateway_time_to_first_token_seconds_count")
+            assert sum(timed) == all_of_them
+            assert sum(values(page, "gateway_no_first_token_total")) == 0
             assert "Traceback" not in it.said
 
 
