@@ -50,6 +50,7 @@ class Profile:
         early_ping: counts only events as signs of life, and bears one before the first.
         failures_in_stream: tries less often after a failed stream than after a status.
         obeys_should_retry: tries nothing again that came with `x-should-retry: false`.
+        tries_around_its_sdk: its own tries multiply with those of the SDK within it.
         quota_code: the error code at which it gives up instead of trying again.
         tries_rejections_again: all 4xx but 400.
         setup: what its user sets.
@@ -67,6 +68,7 @@ class Profile:
     early_ping: bool = False
     failures_in_stream: bool = False
     obeys_should_retry: bool = False
+    tries_around_its_sdk: bool = False
     quota_code: str | None = None
     tries_rejections_again: bool = False
 
@@ -98,7 +100,10 @@ class Profile:
         """What the head of an error reply carries besides `retry-after`."""
         if not self.obeys_should_retry:
             return _NONE
-        return _STOP if isinstance(error, Unauthorized) or _long(error) else _NONE
+        pointless = isinstance(error, Unauthorized) or _long(error)
+        # Of a limit the SDK alone minds `retry-after`.
+        multiplied = self.tries_around_its_sdk and error.status >= 500
+        return _STOP if pointless or multiplied else _NONE
 
     def keepalive(self, api: Api, *, begun: bool) -> bytes:
         """A sign of life that resets this client's idle timer.

@@ -37,4 +37,5 @@ QWEN = Profile(
     user_agent="QwenCode/0.15.10 (linux; x64)",
     agents=(b"qwencode/",),
     obeys_should_retry=True,
+    tries_around_its_sdk=True,
 )

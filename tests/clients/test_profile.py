@@ -90,6 +90,12 @@ def test_a_long_wait_is_not_sat_out(profile: Profile) -> None:
     assert not profile.error_headers(RateLimited("without a time"))
 
 
+def test_the_sdk_within_qwen_leaves_trying_to_qwen() -> None:
+    assert list(CLIENTS["qwen"].error_headers(errors.BackendFailed("")))
+    assert not CLIENTS["qwen"].error_headers(SOON)
+    assert not OPENAI_PYTHON.error_headers(errors.BackendFailed(""))
+
+
 def test_an_unknown_key_is_not_tried_again() -> None:
     assert list(CLAUDE_CODE.error_headers(errors.Unauthorized("")))
     assert not CLAUDE_CODE.error_headers(errors.Forbidden(""))
