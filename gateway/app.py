@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -40,8 +39,6 @@ from gateway.telemetry.engine import Engines
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.recent import Recent
 from gateway.upstream.pool import Pool
-
-log = logging.getLogger("gateway")
 
 
 class Gateway:
@@ -127,10 +124,10 @@ class Gateway:
         self._access_log.close()
         self.store.close()
 
-    async def watch_health(self) -> None:
-        """Probe the backends, and ask each engine for its facts once it is up; until cancelled."""
+    async def watch_health(self, probe_timeout: float = 2.0) -> None:
+        """Probe the backends, and ask those that are up for their facts; until cancelled."""
         engines = Engines(self._upstream_model, self._backends_of)
-        async with HttpProbe() as probe, engines:
+        async with HttpProbe(probe_timeout) as probe, engines:
 
             async def check(backend: Backend) -> bool:
                 healthy = await probe(backend)
@@ -138,8 +135,7 @@ class Gateway:
                     engines.healthy(backend)
                 return healthy
 
-            log.info("probing %d backends", len(self.context.table.backends))
-            await Prober(lambda: self.context.table.backends.values(), check, self._changed).run()
+            await Prober(self._backends, check, self._changed, timeout=probe_timeout).run()
 
     def wake(self) -> None:
         """Ask all waiting requests again: what is usable has changed."""
@@ -182,8 +178,11 @@ class Gateway:
         settings = self.context.settings.models.get(model)
         return (settings and settings.upstream_model) or model
 
+    def _backends(self) -> list[Backend]:
+        return list(self.context.table.backends.values())
+
     def _backends_of(self, model: str) -> list[Backend]:
-        return [one for one in self.context.table.backends.values() if one.model == model]
+        return [one for one in self._backends() if one.model == model]
 
     def _changed(self, backend: Backend) -> None:
         gate = self._gates.get(backend.model)

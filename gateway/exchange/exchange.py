@@ -105,6 +105,7 @@ class Exchange:
             if self._outgoing.started:
                 break
             if self._call.forms.change(backend, form, failure.error):
+                failure = None  # it was the way of asking, whatever comes of the next
                 continue
             if not failure.retryable:
                 break

@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gateway.app import Gateway
 from gateway.cli.userfiles import Home, apply
 from gateway.clients.setup import Setup, Target
 from gateway.records import Api, Record
@@ -127,7 +129,7 @@ async def stage(
     async with AsyncExitStack() as stack:
         engines = [await stack.enter_async_context(engine(kind, *one)) for one in scripts]
         base = configuration(folder, *(one.url for one in engines), **changes)
-        gateway = await stack.enter_async_context(running(base, folder))
+        gateway = await stack.enter_async_context(running(base, folder, prepare=_patient))
         agent.prepare(home)
         setup = _set_up(agent, home, Target(gateway.url, key, model))
         variables = {
@@ -143,6 +145,12 @@ async def stage(
             ran = await it.start(shlex.split(command), 60)
             assert ran.code == 0, ran.said
         yield it
+
+
+def _patient(gateway: Gateway) -> None:
+    """A dozen agents that start at once leave this process no time to answer its own probes."""
+    watch = partial(gateway.watch_health, probe_timeout=60.0)
+    gateway.watch_health = watch  # type: ignore[method-assign]
 
 
 def _set_up(agent: Agent, home: Path, target: Target) -> Setup:
