@@ -78,7 +78,8 @@ def routes(service: Service) -> APIRouter:
             raise Fault(400, str(error), "tokens") from None
 
     @router.get("/health")
-    @router.api_route("/ping", methods=["GET", "POST"])
+    @router.get("/ping")
+    @router.post("/ping")
     async def health() -> Response:
         return Response(status_code=200 if service.engine.alive else 503)
 

@@ -52,6 +52,13 @@ async def test_ping(server: Server, method: str) -> None:
     assert (await server.client.request(method, "/ping")).status_code == 200
 
 
+async def test_its_routes_are_told_without_a_warning(server: Server) -> None:
+    """Gateways ask for them; a warning, an error in tests, stood among the simulator's output."""
+    paths = (await server.client.get("/openapi.json")).json()["paths"]
+    assert {"/v1/messages", "/v1/responses"} <= paths.keys()
+    assert paths["/ping"].keys() == {"get", "post"}
+
+
 async def test_a_dead_engine_is_unhealthy_and_serves_nobody(server: Server) -> None:
     assert (await server.client.get("/health")).status_code == 200
     server.engine.alive = False
