@@ -17,7 +17,7 @@ from gateway.cli.remote import (
     show_table,
 )
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 Name = Annotated[str, typer.Argument(help="The backend's name in the configuration.")]
 

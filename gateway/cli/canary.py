@@ -22,6 +22,7 @@ from gateway.cli.remote import (
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode="markdown",
     help="See and change how a model's traffic is split among its arms.",
 )
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,11 +22,12 @@ from gateway.clients.known import CLIENTS
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, Target
 
-Client = StrEnum("Client", {name: name for name in CLIENTS})  # type: ignore[misc]
-
 
 def connect(
-    client: Annotated[Client, typer.Argument(help="Which client.", show_default=False)],
+    client: Annotated[
+        str,
+        typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}.", show_default=False),
+    ],
     url: Annotated[
         str,
         typer.Option(
@@ -81,7 +81,9 @@ def connect(
     """
     if write and as_json and not yes:
         raise typer.BadParameter("nobody can be asked with --json: add --yes", param_hint="--write")
-    profile = CLIENTS[client.value]
+    if client not in CLIENTS:
+        raise typer.BadParameter(f"{client!r} is none of {', '.join(CLIENTS)}", param_hint="CLIENT")
+    profile = CLIENTS[client]
     found = find(Wanted(url, key, model, config))
     home = Home(Path.home(), os.environ)
     tell: Callable[[str], None] = (lambda text: None) if as_json else typer.echo
@@ -152,3 +154,5 @@ def _tell(verdict: Verdict) -> None:
     typer.echo(f"\n{verdict.sentence}{first}", err=not verdict.ok)
     if verdict.remark:
         typer.echo(verdict.remark)
+    if not verdict.ok:
+        typer.echo("gateway doctor, with the same --url and --key, looks further.", err=True)

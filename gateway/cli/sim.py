@@ -15,6 +15,8 @@ from gateway.simulator.server import create_app
 DEFAULTS = EngineConfig()
 
 
+# The two longest options are told in the docstring: in the table of options they would cut off
+# names at 80 columns.
 def sim(
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8001,
     host: Annotated[str, typer.Option()] = "127.0.0.1",
@@ -39,10 +41,11 @@ def sim(
         int | None, typer.Option(help="Tokens of prompt and answer; the preset's by default.")
     ] = None,
     prefix_caching: Annotated[
-        bool, typer.Option("--enable-prefix-caching/--no-enable-prefix-caching")
+        bool,
+        typer.Option("--enable-prefix-caching/--no-enable-prefix-caching", hidden=True),
     ] = DEFAULTS.prefix_caching,
     long_prefill_token_threshold: Annotated[
-        int, typer.Option(help="The longest chunk of one prompt; 0 for no limit.")
+        int, typer.Option(hidden=True)
     ] = DEFAULTS.long_prefill_token_threshold,
     speed: Annotated[float, typer.Option(help="Simulated seconds in a real one.")] = DEFAULTS.speed,
     answer_tokens: Annotated[
@@ -56,6 +59,9 @@ def sim(
 
     Its times follow a preset, its answers are always the same text. They say nothing about any
     real machine.
+
+    As in vLLM, --no-enable-prefix-caching turns the prefix cache off, and
+    --long-prefill-token-threshold is the longest chunk of one prompt (0: no limit).
 
     Example: gateway sim --port 8001 --model llama-3-70b --max-num-batched-tokens 512
     """

@@ -17,6 +17,7 @@ import typer
 
 from gateway import __version__
 from gateway.cli.main import COMMANDS, Command, main
+from gateway.clients.known import CLIENTS
 from gateway.errors import ConfigError, GatewayError
 from tests.cli.conftest import Run
 
@@ -86,6 +87,22 @@ def test_the_list_of_commands_cuts_no_line(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert COMMANDS[name].help in run("--help").out
+
+
+@pytest.mark.parametrize("name", [name for name, _ in LEAVES])
+def test_help_cuts_no_name_off_at_80_columns(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "…" not in run(*name.split(), "--help").out
+
+
+def test_help_names_every_client_in_whole_at_80_columns(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    words = run("connect", "--help").out.replace(",", " ").replace(". ", " ").split()
+    assert set(CLIENTS) <= set(words)
 
 
 def test_help_waits_for_no_server() -> None:
