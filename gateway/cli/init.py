@@ -121,8 +121,10 @@ def _what_next(path: Path) -> str:
     return f"""\
 Wrote {path}, with a fresh key under keys and another under admin.
 
-1. Start two vLLM servers on ports 8001 and 8002 (their commands stand in the file), and put what
-   they call the model under upstream_model.
+1. Start two vLLM servers on ports 8001 and 8002 (their commands stand in the
+   file), and put what they call the model under upstream_model. Without a GPU:
+     gateway sim --port 8001 --model llama-3-70b --max-num-batched-tokens 512
+     gateway sim --port 8002 --model llama-3-70b --max-num-batched-tokens 2048
 2. See what the configuration means:  gateway check {path}
 3. Run it:                            gateway serve -c {path}
 
@@ -131,4 +133,5 @@ Clients then need three things:
   key       the one under keys in {path}
   model     llama-3-70b
 
-gateway connect CLIENT says what to set, or sets it; gateway doctor finds out why a client fails."""
+gateway connect CLIENT says what to set, or sets it; gateway doctor finds out
+why a client fails."""
