@@ -47,6 +47,11 @@ class Found:
     remarks: tuple[str, ...]
 
 
+def usual_file() -> Path | None:
+    """The configuration file that counts where none is named: one in the working directory."""
+    return USUAL_FILE if USUAL_FILE.is_file() else None
+
+
 def find(wanted: Wanted) -> Found:
     """Complete what was said.
 
@@ -73,7 +78,8 @@ def _settings(wanted: Wanted) -> Settings | None:
     if wanted.config is not None:
         return load(wanted.config, os.environ)
     missing = not (wanted.url and wanted.key)
-    return load(USUAL_FILE, os.environ) if missing and USUAL_FILE.is_file() else None
+    usual = usual_file() if missing else None
+    return None if usual is None else load(usual, os.environ)
 
 
 def _address(settings: Settings | None) -> str:

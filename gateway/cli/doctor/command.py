@@ -23,6 +23,7 @@ from gateway.cli.doctor.finding import Finding, Severity
 from gateway.cli.main import FAILED
 from gateway.cli.masking import Mask
 from gateway.cli.remote import DEFAULT_URL, show_json
+from gateway.cli.target import usual_file
 from gateway.clients.setup import KEY_VARIABLE
 
 TIMEOUT = 5.0
@@ -45,7 +46,7 @@ def doctor(
     ] = "",
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", help="The gateway's file: more keys and backends to see."),
+        typer.Option("--config", "-c", help="The gateway's file; else gateway.yaml, if there."),
     ] = None,
     admin_key: Annotated[
         str,
@@ -88,7 +89,7 @@ def doctor(
         given_key=key,
         given_model=model,
         given_admin_key=admin_key,
-        config=config,
+        config=usual_file() if config is None else config,
         request=request,
         env=os.environ,
         home=Path.home(),

@@ -51,8 +51,8 @@ def _repaired(case: Case, key: str) -> str:
         reply = case.ask(f"{case.address.openai}/models", key=core)
         if isinstance(reply, Reply) and reply.ok:
             return (
-                f"export GATEWAY_KEY={masked(core)}   # what is left without that is a key: this "
-                "value alone"
+                "export GATEWAY_KEY=KEY   # what is left without that is a key: "
+                f"{masked(core)} alone"
             )
     return _SET
 

@@ -49,9 +49,9 @@ def check(case: Case) -> Iterator[Finding]:
     key, _ = case.key
     if not sendable(key):
         yield TOPIC.warning(
-            "Not tried: there is no key to send a request with.",
-            "A request without a key only ever gets 401.",
-            "export GATEWAY_KEY=KEY",
+            f"Not tried: {'the key cannot be sent' if key else 'there is no key to send'}.",
+            "A request without a good key only ever gets 401.",
+            "gateway doctor --only credentials",
         )
         return
     try:

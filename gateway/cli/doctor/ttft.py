@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.cli.answering import listed
 from gateway.cli.asking import Unanswered
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.engine_page import EngineState, read
@@ -29,6 +30,9 @@ FULL_MEMORY = 0.95
 
 ENOUGH_QUERIES = 10_000
 """Tokens looked up in the cache before its hit rate says anything."""
+
+ENOUGH_REQUESTS = 20
+"""As well: a conversation's first turn finds nothing, however good the cache."""
 
 _JITTER = "so the same prompt is fast once and slow the next time"
 
@@ -68,7 +72,12 @@ def check(case: Case) -> Iterator[Finding]:
             "gateway init   # writes a commented gateway.yaml",
         )
     for server in servers:
-        found = [*_health(server), *_declared(server), *_measured(case, server)]
+        found = [
+            *_health(server),
+            *_served(case, server),
+            *_declared(server),
+            *_measured(case, server),
+        ]
         yield from found or [TOPIC.ok(f"{server.name}: cache, memory and chunk settings are fine.")]
 
 
@@ -114,6 +123,24 @@ def _health(server: Server) -> Iterator[Finding]:
             "Its sessions go to other servers, whose caches do not know them.",
             f"curl -si {server.url}/health",
         )
+
+
+def _served(case: Case, server: Server) -> Iterator[Finding]:
+    """The engine's own ids against the one the gateway asks it for, where both are known."""
+    if not isinstance(case.settings, Settings):
+        return
+    served = [model["id"] for model in listed(case.ask(f"{server.url}/v1/models"))]
+    for name, model in case.settings.models.items():
+        wanted = model.upstream_model or name
+        if any(server.name in arm.backends for arm in model.arms.values()) and served:
+            if wanted in served:
+                continue
+            yield TOPIC.error(
+                f"{server.name} serves no model {wanted} but {', '.join(served[:10])}.",
+                "Every request it gets fails with 502, and it counts as up all the same.",
+                f"--served-model-name {wanted}   # where the engine is started; or upstream_model "
+                f"under models.{name}",
+            )
 
 
 def _declared(server: Server) -> Iterator[Finding]:
@@ -199,7 +226,9 @@ def _cache(server: Server, state: EngineState) -> Iterator[Finding]:
         if declared is not False:
             yield _caching_off(server, "is off, as the engine says")
         return
-    enough = state.queried is None or state.queried >= ENOUGH_QUERIES
+    enough = (state.queried is None or state.queried >= ENOUGH_QUERIES) and (
+        state.finished is None or state.finished >= ENOUGH_REQUESTS
+    )
     if state.hit_rate is not None and state.hit_rate < LOW_HIT_RATE and enough:
         yield TOPIC.warning(
             f"{server.name}: {100 * state.hit_rate:.0f} % of prompt tokens were found in the "

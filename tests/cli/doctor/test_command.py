@@ -104,6 +104,21 @@ async def test_the_files_of_the_user_and_the_configuration_are_read(
     assert "config.toml is no TOML" in result.out
 
 
+async def test_gateway_yaml_where_it_runs_counts_unless_another_file_is_named(
+    run: Run, home: Path, tmp_path: Path
+) -> None:
+    named = gateway_yaml(tmp_path, "http://127.0.0.1:1")
+    only = ("--only", "configuration")
+    before = await doctor(run, *only)
+    (home / "project/gateway.yaml").write_text("models: 1\n")
+    usual = await doctor(run, *only)
+    other_file = await doctor(run, *only, "-c", str(named))
+    assert (before.status, usual.status, other_file.status) == (0, 1, 0)
+    assert "No file was named with -c" in before.out
+    assert "gateway.yaml" in usual.out and "gateway check gateway.yaml" in usual.out
+    assert f"{named} has no faults." in other_file.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -177,3 +177,17 @@ async def test_an_engine_that_takes_too_long(home: Path) -> None:
         finding = one(await found(case(server.url, home, patience=0.3), "reply"))
     assert finding.seen == "No reply within 0.3 s."
     assert finding.fix.startswith("gateway doctor --only ttft")
+
+
+@pytest.mark.parametrize(
+    ("key", "seen"),
+    [
+        ("", "Not tried: there is no key to send."),
+        (KEY + "\n", "Not tried: the key cannot be sent."),
+    ],
+)
+async def test_without_a_key_that_can_be_sent_nothing_is_tried(
+    both: Simulated, home: Path, key: str, seen: str
+) -> None:
+    finding = one(await found(case(both.it.url, home, given_key=key), "reply"))
+    assert (finding.seen, finding.fix) == (seen, "gateway doctor --only credentials")

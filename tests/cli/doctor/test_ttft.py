@@ -103,8 +103,8 @@ async def test_prefix_caching_off_in_the_engine_alone(home: Path, tmp_path: Path
 async def test_a_cache_that_does_not_fit_the_traffic(home: Path, tmp_path: Path) -> None:
     """Prompts that share nothing, sent through the gateway."""
     async with engine_and_gateway(tmp_path, FINE) as (engine, it):
-        for number in range(4):
-            text = " ".join(f"word{number}{place}" for place in range(2500))
+        for number in range(20):
+            text = " ".join(f"word{number}{place}" for place in range(500))
             body = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": text}]}
             assert (await it.client.post("/v1/chat/completions", json=body)).status_code == 200
         assert await engine.metric("vllm:prefix_cache_queries_total") > 10_000
@@ -142,6 +142,11 @@ async def test_what_an_engine_says_of_itself(
     [
         {"prefix_cache_queries_total": 20_000, "prefix_cache_hits_total": 16_000},
         {"prefix_cache_queries_total": 9_999, "prefix_cache_hits_total": 0},
+        {
+            "prefix_cache_queries_total": 20_000,
+            "prefix_cache_hits_total": 0,
+            "request_success_total": 19,
+        },
         {"prefix_cache_queries_total": 0, "prefix_cache_hits_total": 0},
         {"kv_cache_usage_perc": 0.95, "num_preemptions_total": 0},
         {"gpu_prefix_cache_hit_rate": -1},
@@ -211,3 +216,32 @@ def test_several_engines_of_one_server_count_together() -> None:
     assert state is not None
     assert (state.queried, state.hit_rate, state.kv_usage) == (400, 0.75, 0.9)
     assert state.prefix_caching is None
+
+
+@pytest.mark.parametrize(
+    ("served", "upstream", "seen"),
+    [
+        ("other", None, "b0 serves no model m but other."),
+        ("other", "other", ""),
+        ("m", None, ""),
+    ],
+)
+async def test_an_engine_that_calls_the_model_by_another_name(
+    home: Path, tmp_path: Path, served: str, upstream: str | None, seen: str
+) -> None:
+    ids = reply(f'{{"object": "list", "data": [{{"id": "{served}"}}]}}')
+    async with other({"/metrics": page(), "/v1/models": ids}) as engine:
+        arms = {"a": {"weight": 1, "backends": ["b0"]}}
+        file = gateway_yaml(
+            tmp_path,
+            engine.url,
+            models={"m": {"arms": arms, "upstream_model": upstream}},
+            backends={"b0": {"url": engine.url, "engine": FINE}},
+        )
+        with nobody() as gone:
+            finding = one(await found(case(gone, home, config=file), "ttft"))
+    if not seen:
+        assert finding.severity is Severity.OK
+        return
+    assert finding.severity is Severity.ERROR and finding.seen == seen
+    assert finding.fix.startswith("--served-model-name m ")
