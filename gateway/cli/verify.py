@@ -174,10 +174,24 @@ def _read(api: Api, chunks: Iterator[bytes], passed: Callable[[], float]) -> _St
         for event in reader.feed(chunk):
             seen = observer.feed(event)
             if seen.error:
-                return _Stream(first, reworded(api, 200, event.data).error.message)
+                return _Stream(first, _told(api, event.data))
             if seen.token and first is None:
                 first = passed()
     return _Stream(first, None)
+
+
+def _told(api: Api, data: bytes) -> str:
+    """What an error event says: the gateway's own words where they have its form."""
+    try:
+        event = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        event = None
+    inner = event.get("response", event) if isinstance(event, dict) else None
+    error = inner.get("error") if isinstance(inner, dict) else None
+    said = error.get("message") if isinstance(error, dict) else None
+    if isinstance(said, str) and said:
+        return said[:LONGEST]
+    return reworded(api, 200, data).error.message
 
 
 def _judged(

@@ -118,7 +118,11 @@ def _backend(request: RequestView) -> str:
         chosen += f", asked in the {request.backend_api} API since it has no {request.api}"
     if not request.tried:
         return f"{chosen}, the first one tried."
-    return f"{chosen}, after {', '.join(request.tried)} had failed."
+    before, last = request.tried[:-1], request.tried[-1]
+    if last != request.backend or request.outcome == "ok":
+        return f"{chosen}, after {', '.join(request.tried)} had failed."
+    also = f" as {', '.join(before)} had before" if before else ""
+    return f"{chosen}, which failed{also}."
 
 
 def _ttft(request: RequestView) -> str:

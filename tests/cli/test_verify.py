@@ -174,6 +174,17 @@ async def test_no_server_of_the_model_answers(tmp_path: Path, client: str) -> No
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "curl"])
+async def test_the_gateway_s_own_words_are_repeated(tmp_path: Path, client: str) -> None:
+    """Codex is told of failures within a stream."""
+    unknown = reply(
+        b'{"error":{"message":"The model `m` does not exist."}}', status="404 Not Found"
+    )
+    async with scripted(says(unknown)) as backend:
+        verdict = await through(tmp_path, backend, client)
+    assert "does not know the model it should serve" in verdict.sentence
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "curl"])
 async def test_an_answer_that_breaks_off(tmp_path: Path, client: str) -> None:
     dialect = DIALECTS[CLIENTS[client].api]
     begun = streams(*dialect.opening, *dialect.tokens, dialect.error, pause=0.05)

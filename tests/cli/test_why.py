@@ -50,6 +50,15 @@ def test_a_failover_tells_who_failed_and_whom_evidence_charges() -> None:
     assert "gateway, failed attempts included" in told["TTFT"]
 
 
+def test_the_only_or_last_backend_that_failed_is_not_said_to_have_failed_before_itself() -> None:
+    alone = explained(backend="vllm-a", tried=("vllm-a",), outcome="backend_error")
+    last = explained(backend="vllm-a", tried=("vllm-b", "vllm-a"), outcome="backend_error")
+    again = explained(backend="vllm-a", tried=("vllm-a",))
+    assert alone["Backend"] == "vllm-a of arm chunk-512, which failed."
+    assert last["Backend"] == "vllm-a of arm chunk-512, which failed as vllm-b had before."
+    assert again["Backend"] == "vllm-a of arm chunk-512, after vllm-a had failed."
+
+
 def test_an_arm_chosen_by_hand() -> None:
     told = explained(forced=True)
     assert told["Arm"] == "chunk-512, which the client chose by hand: it is no evidence."
