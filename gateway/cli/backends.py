@@ -16,6 +16,7 @@ from gateway.cli.remote import (
     show_json,
     show_table,
 )
+from gateway.settings.tree import RELAYED_APIS
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -108,7 +109,9 @@ def _running(backend: BackendView) -> str:
 
 
 def _apis(backend: BackendView) -> str:
-    return "not known yet" if backend.apis is None else " ".join(backend.apis)
+    if backend.apis is None:
+        return "not known yet"
+    return "all" if set(backend.apis) == set(RELAYED_APIS) else " ".join(backend.apis)
 
 
 def _warn(model: ModelView, name: str) -> None:

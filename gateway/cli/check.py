@@ -18,6 +18,7 @@ from rich.text import Text
 
 from gateway.cli.main import WRONG
 from gateway.cli.meaning import KeyMeaning, Meaning, ModelMeaning, meaning
+from gateway.cli.table import plain_table
 from gateway.errors import ConfigError
 from gateway.settings import load
 from gateway.settings.comparison import Comparison
@@ -139,11 +140,7 @@ class _Page:
             self._console.print(grid)
 
     def _table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        table = Table(
-            *headings, box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0)
-        )
-        for row in rows:
-            table.add_row(*row)
+        table = plain_table(headings, rows)
         self._console.print(Padding(table, (0, 0, 0, 2), expand=False))
 
 

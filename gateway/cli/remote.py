@@ -12,11 +12,11 @@ from urllib.parse import quote
 import httpx
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from gateway.cli.address import option
 from gateway.cli.asking import client
 from gateway.cli.key_form import sendable
+from gateway.cli.table import plain_table
 from gateway.errors import GatewayError
 
 TIMEOUT = 10.0
@@ -113,10 +113,8 @@ def show_json(answer: Any) -> None:
 
 def show_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under headings, a line each; into a pipe nothing is cut to a terminal's width."""
-    table = Table(*headings, box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(*row)
-    Console(width=None if sys.stdout.isatty() else 400, highlight=False, markup=False).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 400, highlight=False, markup=False)
+    console.print(plain_table(headings, rows))
 
 
 def percent(share: float) -> str:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from gateway.cli.remote import show_table
 from gateway.records import EngineFacts
+from gateway.settings.tree import RELAYED_APIS
 from tests.admin.fake import FakeControl
 
 Run = Callable[..., Any]
@@ -27,6 +29,32 @@ def test_list(run: Run, url: str, control: FakeControl, arguments: tuple[str, ..
     assert "  chat messages  " in lines["vllm-a"] and "  not known yet  " in lines["vllm-b"]
     assert "down" in lines["vllm-b"]
     assert "taken out" in lines["vllm-c"]
+
+
+def test_a_terminal_of_80_columns_shows_addresses_whole(
+    run: Run, url: str, control: FakeControl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.cli.remote.sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    for backend in control.table.backends.values():
+        backend.checked = True
+        backend.facts = EngineFacts(apis=frozenset(RELAYED_APIS))
+    lines = run("backends").out.splitlines()
+    assert len(lines) == 1 + len(control.table.backends)
+    assert "  all  " in lines[1] and "http://10.0.0.1:8001" in lines[1]
+
+
+def test_what_does_not_fit_goes_on_below(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.cli.remote.sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    show_table(("NAME", "URL"), [("vllm-a", "http://10.0.0.1:8001/some/prefix")])
+    out = capsys.readouterr().out
+    assert "…" not in out
+    assert "".join(line[8:].strip() for line in out.splitlines()[1:]) == (
+        "http://10.0.0.1:8001/some/prefix"
+    )
 
 
 def test_an_open_circuit_shows(run: Run, url: str, control: FakeControl) -> None:
