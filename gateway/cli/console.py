@@ -1,0 +1,86 @@
+"""`gateway console`: the web console, a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from importlib.util import find_spec
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import httpx
+import typer
+
+from gateway.cli.remote import DEFAULT_URL, TIMEOUT, Url, trust
+from gateway.errors import GatewayError
+
+PORT = 8090
+INSTALL = (
+    "The console needs packages that are not installed: pip install 'ttft-gateway[console]' "
+    "installs them."
+)
+
+log = logging.getLogger("gateway.console")
+
+
+def console(
+    url: Url = DEFAULT_URL,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any.")] = PORT,
+    metrics_key: Annotated[
+        str,
+        typer.Option(
+            "--metrics-key",
+            envvar="GATEWAY_METRICS_KEY",
+            help="metrics.key of the gateway, where it has one.",
+            show_default=False,
+        ),
+    ] = "",
+) -> None:
+    """Watch and steer a running gateway from a browser.
+
+    Its visitors sign in with the gateway's admin.key, or with admin.read_key to look only; the
+    console itself needs no key. It reads the gateway over HTTP and can run anywhere.
+
+    Example: gateway console --url http://127.0.0.1:8080
+    """
+    if find_spec("nicegui") is None:
+        raise GatewayError(INSTALL)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise typer.BadParameter(f"{url!r} is no http(s)://HOST:PORT", param_hint="--url")
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    for noisy in ("httpx", "uvicorn.error", "nicegui"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    listener = _listen(host, port)
+    asyncio.run(_run(url, metrics_key, listener))
+
+
+async def _run(url: str, metrics_key: str, listener: socket.socket) -> None:
+    import uvicorn
+
+    from gateway.console.app import create_app
+    from gateway.console.remote import Remote
+
+    # Neither a proxy of the environment nor a .netrc has a say in who gets the key.
+    client = httpx.AsyncClient(base_url=url, timeout=TIMEOUT, trust_env=False, verify=trust(url))
+    app = create_app(Remote(client, metrics_key))
+    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
+    address, port = listener.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    log.info("console of %s: open http://%s:%d in a browser", url, shown, port)
+    await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise OSError(
+            f"cannot listen on {host}:{port}: {error.strerror}. Choose another with --port."
+        ) from None

@@ -1,0 +1,1 @@
+"""The web console: what a running gateway says of itself, seen and steered from a browser."""

@@ -1,0 +1,135 @@
+"""Apache ECharts' options for the console's charts. Pure.
+
+Text and rules have no colours here: the style sheet gives them, so that they follow light and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.console.past import COLUMNS, Heat
+
+ARM_COLOURS = ("#2a7de1", "#e0701a", "#1a9c74", "#b554a8", "#b58900", "#5b6abf")
+"""By position in the configuration, so that an arm has its colour everywhere; they differ for the
+colour-blind as well, and stand out on white as on black."""
+
+_DASHES = {"P50": "solid", "P90": "dashed", "P99": "dotted"}
+_GRID = {"left": 56, "right": 16, "top": 34, "bottom": 28}
+_RULE = {"lineStyle": {"color": "rgba(128,128,128,0.25)"}}
+_MILLISECONDS = "value => value >= 1000 ? (value / 1000) + ' s' : value + ' ms'"
+_AGO = "value => value === 0 ? 'now' : (value / 60) + ' min'"
+
+Points = Sequence[tuple[float, float | None]]
+
+
+def colour(position: int) -> str:
+    return ARM_COLOURS[position % len(ARM_COLOURS)]
+
+
+def quantile_lines(
+    lines: Mapping[tuple[str, str], Points], arms: Sequence[str], span: float
+) -> dict[str, Any]:
+    """TTFT over time, a line an arm and quantile."""
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "grid": _GRID,
+        "legend": {"type": "scroll", "top": 0, "itemWidth": 28},
+        "tooltip": {"trigger": "axis", ":valueFormatter": "v => v == null ? '-' : v + ' ms'"},
+        "xAxis": {
+            "type": "value",
+            "min": -span,
+            "max": 0,
+            "interval": span / 5,
+            "splitLine": {"show": False},
+            "axisLabel": {":formatter": _AGO},
+        },
+        "yAxis": {"type": "log", "splitLine": _RULE, "axisLabel": {":formatter": _MILLISECONDS}},
+        "series": [
+            {
+                "type": "line",
+                "name": f"{arm} {name}",
+                "data": points,
+                "showSymbol": False,
+                "connectNulls": False,
+                "lineStyle": {"type": _DASHES[name], "width": 2},
+                "itemStyle": {"color": colour(arms.index(arm))},
+            }
+            for (arm, name), points in lines.items()
+        ],
+    }
+
+
+def heatmap(heat: Heat, arm: str, position: int, span: float) -> dict[str, Any]:
+    """How an arm's TTFT was spread over time."""
+    step = span / COLUMNS
+    ago = [_minutes(step * (COLUMNS - number)) for number in range(COLUMNS)]
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "grid": {**_GRID, "top": 10},
+        "tooltip": {":formatter": _CELL},
+        "xAxis": {
+            "type": "category",
+            "data": ago,
+            "axisTick": {"show": False},
+            "axisLabel": {"interval": COLUMNS // 5 - 1},
+        },
+        "yAxis": {
+            "type": "category",
+            "data": [_time(bound) for bound in heat.rows],
+            "axisTick": {"show": False},
+        },
+        "visualMap": {
+            "show": False,
+            "min": 0,
+            "max": 60,
+            "inRange": {"color": [f"{colour(position)}18", colour(position)]},
+        },
+        "series": [{"type": "heatmap", "name": arm, "data": heat.cells[arm]}],
+    }
+
+
+_CELL = "cell => cell.data[2] + ' % of the requests about ' + cell.name + ' ago'"
+
+
+def arrivals(runs: Mapping[str, Points], arms: Sequence[str]) -> dict[str, Any]:
+    """What two answers brought over the milliseconds since they were asked for."""
+    return {
+        "animation": False,
+        "aria": {"enabled": True},
+        "grid": {**_GRID, "bottom": 42},
+        "legend": {"top": 0},
+        "tooltip": {"trigger": "axis"},
+        "xAxis": {
+            "type": "value",
+            "min": 0,
+            "name": "ms since the request was sent",
+            "nameLocation": "middle",
+            "nameGap": 26,
+            "splitLine": {"show": False},
+        },
+        "yAxis": {"type": "value", "minInterval": 1, "splitLine": _RULE},
+        "series": [
+            {
+                "type": "line",
+                "name": arm,
+                "step": "end",
+                "data": points,
+                "symbolSize": 5,
+                "itemStyle": {"color": colour(arms.index(arm))},
+            }
+            for arm, points in runs.items()
+        ],
+    }
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.3g} min"
+
+
+def _time(milliseconds: float) -> str:
+    if milliseconds == float("inf"):
+        return "> 600 s"
+    return f"{milliseconds / 1000:.3g} s" if milliseconds >= 1000 else f"{milliseconds:.3g} ms"
