@@ -80,6 +80,16 @@ class BackendView(BaseModel):
             apis=sorted(backend.apis) if backend.apis is not None else None,
         )
 
+    def state(self) -> str:
+        """Whether it takes requests, and if not, why, in words."""
+        if not self.enabled:
+            return "taken out"
+        if not self.up:
+            return "down (health probes fail)"
+        if self.circuit != "closed":
+            return f"circuit {self.circuit.replace('_', ' ')} (requests fail)"
+        return "up" if self.checked else "up (not probed yet)"
+
 
 class ArmView(BaseModel):
     """One engine configuration: `share` is its part of the model's traffic, from 0 to 1."""

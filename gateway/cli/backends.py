@@ -52,7 +52,7 @@ def list_backends(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = 
     found = [BackendView.model_validate(one) for one in answer]
     show_table(
         ("BACKEND", "MODEL", "ARM", "STATE", "RUNNING", "APIS", "URL"),
-        [(b.name, b.model, b.arm, _state(b), _running(b), _apis(b), b.url) for b in found],
+        [(b.name, b.model, b.arm, b.state(), _running(b), _apis(b), b.url) for b in found],
     )
 
 
@@ -86,22 +86,12 @@ def put_back(
     if as_json:
         show_json(answer)
     else:
-        typer.echo(f"{name} is back: {_state(BackendView.model_validate(answer))}.")
+        typer.echo(f"{name} is back: {BackendView.model_validate(answer).state()}.")
 
 
 def _given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def _state(backend: BackendView) -> str:
-    if not backend.enabled:
-        return "taken out"
-    if not backend.up:
-        return "down (health probes fail)"
-    if backend.circuit != "closed":
-        return f"circuit {backend.circuit.replace('_', ' ')} (requests fail)"
-    return "up" if backend.checked else "up (not probed yet)"
 
 
 def _running(backend: BackendView) -> str:

@@ -7,13 +7,18 @@ import logging
 import socket
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import httpx
 import typer
 
+from gateway.cli.instructions import blocks
 from gateway.cli.remote import DEFAULT_URL, TIMEOUT, Url, trust
+from gateway.cli.userfiles import Home
+from gateway.clients.profile import Profile
+from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError
 
 PORT = 8090
@@ -38,6 +43,15 @@ def console(
             show_default=False,
         ),
     ] = "",
+    client_key: Annotated[
+        str,
+        typer.Option(
+            "--client-key",
+            envvar=KEY_VARIABLE,
+            help="A gateway key with which holders of admin.key may use the playground.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> None:
     """Watch and steer a running gateway from a browser.
 
@@ -57,18 +71,26 @@ def console(
     for noisy in ("httpx", "uvicorn.error", "nicegui"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     listener = _listen(host, port)
-    asyncio.run(_run(url, metrics_key, listener))
+    asyncio.run(_run(url, metrics_key, client_key, listener))
 
 
-async def _run(url: str, metrics_key: str, listener: socket.socket) -> None:
+async def _run(url: str, metrics_key: str, client_key: str, listener: socket.socket) -> None:
     import uvicorn
 
     from gateway.console.app import create_app
+    from gateway.console.pages.frame import Instructions
     from gateway.console.remote import Remote
 
     # Neither a proxy of the environment nor a .netrc has a say in who gets the key.
     client = httpx.AsyncClient(base_url=url, timeout=TIMEOUT, trust_env=False, verify=trust(url))
-    app = create_app(Remote(client, metrics_key))
+    home = Home(Path.home(), {})
+
+    def settings(profile: Profile, target: Target) -> Instructions:
+        # The visitor's files are on another machine: what is in them is not known here.
+        setup = profile.setup(target, lambda file: None)
+        return Instructions(list(blocks(setup, home)), setup.notes)
+
+    app = create_app(Remote(client, metrics_key), settings, client_key)
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
     address, port = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address

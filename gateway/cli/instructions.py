@@ -74,16 +74,22 @@ def _export(key: str, *, show_key: bool, exported: bool) -> Iterator[str]:
         )
 
 
-def _settings(setup: Setup, home: Home) -> Iterator[str]:
+def blocks(setup: Setup, home: Home) -> Iterator[tuple[str, str]]:
+    """Everything to set, one title and text to paste at a time."""
     if setup.environment:
         exports = (f"export {name}={in_shell(text)}" for name, text in setup.environment.items())
-        yield from _block("In the shell that starts it:", "\n".join(exports))
+        yield "In the shell that starts it:", "\n".join(exports)
     for command in setup.commands:
-        yield from _block("Run:", command)
+        yield "Run:", command
     for file in setup.files:
-        yield from _block(f"In {home.shown(file)}:", fragment(file))
+        yield f"In {home.shown(file)}:", fragment(file)
     if setup.code:
-        yield from _block("In the program:", setup.code)
+        yield "In the program:", setup.code
+
+
+def _settings(setup: Setup, home: Home) -> Iterator[str]:
+    for title, text in blocks(setup, home):
+        yield from _block(title, text)
     if setup.notes:
         yield from ("", *setup.notes)
 

@@ -23,8 +23,14 @@ class Trial:
     body: dict[str, Any]
 
 
-def trial(profile: Profile, target: Target) -> Trial:
-    """The request by which `profile`'s client would first find out whether `target` works."""
+def trial(
+    profile: Profile, target: Target, question: str = QUESTION, longest: int = LONGEST_ANSWER
+) -> Trial:
+    """The request by which `profile`'s client would first find out whether `target` works.
+
+    Args:
+        longest: tokens of the answer.
+    """
     key = target.key or ""
     bearer = profile.credential == "authorization"
     headers = {
@@ -34,20 +40,21 @@ def trial(profile: Profile, target: Target) -> Trial:
     }
     if profile.api is Api.MESSAGES:
         headers["anthropic-version"] = "2023-06-01"
-    return Trial(target.base_url(profile.api) + profile.path, headers, _body(profile.api, target))
+    body = _body(profile.api, target.model, question, longest)
+    return Trial(target.base_url(profile.api) + profile.path, headers, body)
 
 
-def _body(api: Api, target: Target) -> dict[str, Any]:
-    said = {"model": target.model, "stream": True}
+def _body(api: Api, model: str, question: str, longest: int) -> dict[str, Any]:
+    said = {"model": model, "stream": True}
     if api is Api.RESPONSES:
-        text = [{"type": "input_text", "text": QUESTION}]
+        text = [{"type": "input_text", "text": question}]
         return said | {
             "input": [{"type": "message", "role": "user", "content": text}],
-            "max_output_tokens": LONGEST_ANSWER,
+            "max_output_tokens": longest,
             "store": False,
         }
     said |= {
-        "messages": [{"role": "user", "content": QUESTION}],
-        "max_tokens": LONGEST_ANSWER,
+        "messages": [{"role": "user", "content": question}],
+        "max_tokens": longest,
     }
     return said if api is Api.MESSAGES else said | {"stream_options": {"include_usage": True}}

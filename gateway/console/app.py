@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 
@@ -15,8 +15,11 @@ from starlette.types import ASGIApp
 
 from gateway.console.guard import Guard
 from gateway.console.login import add_login
-from gateway.console.pages.frame import Site
+from gateway.console.pages.connect import connect
+from gateway.console.pages.frame import MakeInstructions, Site
+from gateway.console.pages.keys import keys
 from gateway.console.pages.overview import overview
+from gateway.console.pages.playground import playground
 from gateway.console.reading import read
 from gateway.console.remote import Remote
 from gateway.console.sessions import Session, Sessions, Throttle
@@ -26,13 +29,25 @@ from gateway.errors import GatewayError
 INTERVAL = 2.0
 """Seconds between two readings of the gateway's metrics."""
 
+MakePage = Callable[[Site, Session], Awaitable[None]]
+
+_PAGES: dict[str, MakePage] = {
+    "/": overview,
+    "/playground": playground,
+    "/keys": keys,
+    "/connect": connect,
+}
+
 log = logging.getLogger("gateway.console")
 
 
-def create_app(remote: Remote) -> ASGIApp:
-    """The console of one gateway. A process can hold one: the library keeps its pages globally."""
+def create_app(remote: Remote, settings: MakeInstructions, client_key: str = "") -> ASGIApp:
+    """The console of one gateway. A process can hold one: the library keeps its pages globally.
+
+    Args: as in `Site`.
+    """
     sessions = Sessions(time.monotonic)
-    site = Site(remote, Watch(), sessions, time.monotonic)
+    site = Site(remote, Watch(), sessions, time.monotonic, settings, client_key)
 
     @asynccontextmanager
     async def reading(_: FastAPI) -> AsyncIterator[None]:
@@ -57,9 +72,14 @@ def create_app(remote: Remote) -> ASGIApp:
 
 
 def _add_pages(site: Site) -> None:
-    @ui.page("/")
+    for path, make in _PAGES.items():
+        _add_page(site, path, make)
+
+
+def _add_page(site: Site, path: str, make: MakePage) -> None:
+    @ui.page(path)
     async def _(request: Request) -> None:
-        await overview(site, _session(request))
+        await make(site, _session(request))
 
 
 def _session(request: Request) -> Session:

@@ -5,7 +5,8 @@ Text and rules have no colours here: the style sheet gives them, so that they fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, floor, log2
 from typing import Any
 
 from gateway.console.past import COLUMNS, Heat
@@ -18,6 +19,10 @@ _DASHES = {"P50": "solid", "P90": "dashed", "P99": "dotted"}
 _GRID = {"left": 56, "right": 16, "top": 34, "bottom": 28}
 _RULE = {"lineStyle": {"color": "rgba(128,128,128,0.25)"}}
 _MILLISECONDS = "value => value >= 1000 ? (value / 1000) + ' s' : value + ' ms'"
+_POINT = (
+    "points => (points[0].axisValue / 60).toFixed(1) + ' min\\n' + points.map(point => "
+    "point.seriesId + '  ' + (point.value[1] == null ? '-' : point.value[1] + ' ms')).join('\\n')"
+)
 _AGO = "value => value === 0 ? 'now' : (value / 60) + ' min'"
 
 Points = Sequence[tuple[float, float | None]]
@@ -35,8 +40,8 @@ def quantile_lines(
         "animation": False,
         "aria": {"enabled": True},
         "grid": _GRID,
-        "legend": {"type": "scroll", "top": 0, "itemWidth": 28},
-        "tooltip": {"trigger": "axis", ":valueFormatter": "v => v == null ? '-' : v + ' ms'"},
+        "legend": {"top": 0},
+        "tooltip": {"trigger": "axis", "renderMode": "richText", ":formatter": _POINT},
         "xAxis": {
             "type": "value",
             "min": -span,
@@ -45,13 +50,21 @@ def quantile_lines(
             "splitLine": {"show": False},
             "axisLabel": {":formatter": _AGO},
         },
-        "yAxis": {"type": "log", "splitLine": _RULE, "axisLabel": {":formatter": _MILLISECONDS}},
+        "yAxis": {
+            "type": "log",
+            "logBase": 2,
+            **_limits(points for points in lines.values()),
+            "splitLine": _RULE,
+            "axisLine": {"onZero": False},
+            "axisLabel": {":formatter": _MILLISECONDS},
+        },
         "series": [
             {
                 "type": "line",
-                "name": f"{arm} {name}",
+                "id": f"{arm} {name}",
+                "name": arm,
                 "data": points,
-                "showSymbol": False,
+                "symbol": "none",
                 "connectNulls": False,
                 "lineStyle": {"type": _DASHES[name], "width": 2},
                 "itemStyle": {"color": colour(arms.index(arm))},
@@ -59,6 +72,15 @@ def quantile_lines(
             for (arm, name), points in lines.items()
         ],
     }
+
+
+def _limits(lines: Iterable[Points]) -> dict[str, float]:
+    """Powers of two around all values, so that the axis does not tremble with each of them."""
+    values = [value for points in lines for _, value in points if value]
+    if not values:
+        return {"min": 8, "max": 1024}
+    lowest, highest = floor(log2(min(values))), ceil(log2(max(values)))
+    return {"min": 2.0**lowest, "max": 2.0 ** max(highest, lowest + 1)}
 
 
 def heatmap(heat: Heat, arm: str, position: int, span: float) -> dict[str, Any]:
@@ -69,7 +91,7 @@ def heatmap(heat: Heat, arm: str, position: int, span: float) -> dict[str, Any]:
         "animation": False,
         "aria": {"enabled": True},
         "grid": {**_GRID, "top": 10},
-        "tooltip": {":formatter": _CELL},
+        "tooltip": {"renderMode": "richText", ":formatter": _CELL},
         "xAxis": {
             "type": "category",
             "data": ago,
@@ -91,7 +113,7 @@ def heatmap(heat: Heat, arm: str, position: int, span: float) -> dict[str, Any]:
     }
 
 
-_CELL = "cell => cell.data[2] + ' % of the requests about ' + cell.name + ' ago'"
+_CELL = "cell => cell.data[2] + ' % of the requests, ' + cell.name"
 
 
 def arrivals(runs: Mapping[str, Points], arms: Sequence[str]) -> dict[str, Any]:
@@ -101,7 +123,7 @@ def arrivals(runs: Mapping[str, Points], arms: Sequence[str]) -> dict[str, Any]:
         "aria": {"enabled": True},
         "grid": {**_GRID, "bottom": 42},
         "legend": {"top": 0},
-        "tooltip": {"trigger": "axis"},
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
         "xAxis": {
             "type": "value",
             "min": 0,
@@ -117,7 +139,7 @@ def arrivals(runs: Mapping[str, Points], arms: Sequence[str]) -> dict[str, Any]:
                 "name": arm,
                 "step": "end",
                 "data": points,
-                "symbolSize": 5,
+                "symbolSize": 3,
                 "itemStyle": {"color": colour(arms.index(arm))},
             }
             for arm, points in runs.items()
@@ -126,7 +148,7 @@ def arrivals(runs: Mapping[str, Points], arms: Sequence[str]) -> dict[str, Any]:
 
 
 def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.3g} min"
+    return f"-{seconds / 60:.3g} min"
 
 
 def _time(milliseconds: float) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from nicegui import ui
 
+from gateway.clients.profile import Profile
+from gateway.clients.setup import Target
 from gateway.console.guard import SIGN_IN
 from gateway.console.pages.parts import Heading
 from gateway.console.remote import Remote
@@ -21,17 +23,35 @@ _NEXT: dict[bool | None, bool | None] = {None: False, False: True, True: None}
 
 
 @dataclass(frozen=True, slots=True)
+class Instructions:
+    """Attributes:
+    blocks: titles and texts to paste.
+    notes: sentences worth knowing.
+    """
+
+    blocks: Sequence[tuple[str, str]]
+    notes: Sequence[str]
+
+
+MakeInstructions = Callable[[Profile, Target], Instructions]
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """What pages are made of.
 
     Attributes:
         now: the clock of `watch`.
+        settings: what a client's user sets, for a profile and a target.
+        client_key: a gateway key for the playground, for who signs in with admin.key; or nothing.
     """
 
     remote: Remote
     watch: Watch
     sessions: Sessions
     now: Callable[[], float]
+    settings: MakeInstructions
+    client_key: str
 
 
 @contextmanager

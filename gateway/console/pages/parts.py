@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
@@ -25,6 +27,12 @@ def fact(name: str, value: str = "") -> Text:
     with ui.element("div"):
         Text("dt", name)
         return Text("dd", value)
+
+
+def draw(chart: ui.echart, options: dict[str, Any]) -> None:
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()
 
 
 def milliseconds(value: float | None) -> str:
