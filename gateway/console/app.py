@@ -29,6 +29,9 @@ from gateway.errors import GatewayError
 INTERVAL = 2.0
 """Seconds between two readings of the gateway's metrics."""
 
+PATIENCE = 30.0
+"""Seconds in which a browser that lost its connection, as phones do, finds its page as it was."""
+
 MakePage = Callable[[Site, Session], Awaitable[None]]
 
 _PAGES: dict[str, MakePage] = {
@@ -66,8 +69,15 @@ def create_app(remote: Remote, settings: MakeInstructions, client_key: str = "")
 
     add_login(app, remote, sessions, Throttle(time.monotonic))
     _add_pages(site)
-    ui.run_with(app, title="TTFT Gateway", dark=None, language="en-US", tailwind=False,
-                show_welcome_message=False)  # fmt: skip
+    ui.run_with(
+        app,
+        title="TTFT Gateway",
+        dark=None,
+        language="en-US",
+        reconnect_timeout=PATIENCE,
+        tailwind=False,
+        show_welcome_message=False,
+    )
     return Guard(app, sessions)
 
 

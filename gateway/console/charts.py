@@ -38,7 +38,7 @@ def quantile_lines(
     """TTFT over time, a line an arm and quantile."""
     return {
         "animation": False,
-        "aria": {"enabled": True},
+        "aria": _said("Time to first token of each arm over time"),
         "grid": _GRID,
         "legend": {"top": 0},
         "tooltip": {"trigger": "axis", "renderMode": "richText", ":formatter": _POINT},
@@ -74,6 +74,11 @@ def quantile_lines(
     }
 
 
+def _said(description: str) -> dict[str, Any]:
+    """For who does not see the chart: what it is. Its figures stand in text beside it."""
+    return {"enabled": True, "label": {"description": description}}
+
+
 def _limits(lines: Iterable[Points]) -> dict[str, float]:
     """Powers of two around all values, so that the axis does not tremble with each of them."""
     values = [value for points in lines for _, value in points if value]
@@ -89,7 +94,7 @@ def heatmap(heat: Heat, arm: str, position: int, span: float) -> dict[str, Any]:
     ago = [_minutes(step * (COLUMNS - number)) for number in range(COLUMNS)]
     return {
         "animation": False,
-        "aria": {"enabled": True},
+        "aria": _said(f"How the time to first token of {arm} was spread over time"),
         "grid": {**_GRID, "top": 10},
         "tooltip": {"renderMode": "richText", ":formatter": _CELL},
         "xAxis": {
@@ -120,7 +125,7 @@ def arrivals(runs: Mapping[str, Points], arms: Sequence[str]) -> dict[str, Any]:
     """What two answers brought over the milliseconds since they were asked for."""
     return {
         "animation": False,
-        "aria": {"enabled": True},
+        "aria": _said("What each answer brought over time"),
         "grid": {**_GRID, "bottom": 42},
         "legend": {"top": 0},
         "tooltip": {"trigger": "axis", "renderMode": "richText"},

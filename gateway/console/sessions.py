@@ -50,7 +50,8 @@ class Session:
     @property
     def actor(self) -> str:
         """Who changes something, for the history."""
-        shown = self.name.encode("ascii", "replace").decode()
+        printable = "".join(filter(str.isprintable, self.name))
+        shown = printable.encode("ascii", "replace").decode()
         return f"{shown} (console)" if shown else "console"
 
 

@@ -60,8 +60,8 @@ def frame(site: Site, session: Session, title: str) -> Iterator[None]:
     ui.page_title(f"{title} · TTFT Gateway")
     ui.add_head_html('<link rel="stylesheet" href="/console.css">')
     look = ui.dark_mode(session.dark)
-    ui.link("Skip to content", "#content").classes("skip")
     with ui.header().classes("top"):
+        ui.link("Skip to content", "#content").classes("skip")
         ui.label("TTFT Gateway").classes("brand")
         with ui.element("nav").props('aria-label="Pages"'):
             for name, path in PAGES.items():
@@ -75,7 +75,7 @@ def frame(site: Site, session: Session, title: str) -> Iterator[None]:
             with ui.element("form").props('method="post" action="/logout"'):
                 ui.button("Sign out").props('type="submit" flat dense no-caps')
     _leave_with(site, session)
-    with ui.element("main").props('id="content" tabindex="-1"'):
+    with ui.element("div").classes("page").props('id="content" tabindex="-1"'):
         Heading(1, title)
         yield
 
