@@ -60,7 +60,7 @@ def console(
 
     Example: gateway console --url http://127.0.0.1:8080
     """
-    if find_spec("nicegui") is None:
+    if not installed():
         raise GatewayError(INSTALL)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -72,6 +72,11 @@ def console(
         logging.getLogger(noisy).setLevel(logging.WARNING)
     listener = _listen(host, port)
     asyncio.run(_run(url, metrics_key, client_key, listener))
+
+
+def installed() -> bool:
+    """Whether the packages of the extra `console` are there."""
+    return find_spec("nicegui") is not None
 
 
 async def _run(url: str, metrics_key: str, client_key: str, listener: socket.socket) -> None:
@@ -94,7 +99,7 @@ async def _run(url: str, metrics_key: str, client_key: str, listener: socket.soc
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
     address, port = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
-    log.info("console of %s: open http://%s:%d in a browser", url, shown, port)
+    log.info("open http://%s:%d in a browser: the console of %s", shown, port, url)
     await uvicorn.Server(config).serve(sockets=[listener])
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gateway.cli.console import INSTALL, installed
 from gateway.demo.plan import Plan
 from gateway.demo.run import Demo
 from gateway.errors import GatewayError
@@ -26,6 +27,14 @@ def demo(
         float, typer.Option(min=0.01, max=100, help="Simulated seconds in a real one.")
     ] = 1.0,
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="Conversations at a time.")] = 8,
+    web: Annotated[
+        bool | None,
+        typer.Option(
+            "--console/--no-console",
+            help="Start the web console, too; by default if it is installed and no end is set.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Start two simulated engines (chunk 512 and 64) and the gateway, send traffic, show a table.
 
@@ -36,7 +45,15 @@ def demo(
     Example: gateway demo --requests 400 --speed 20 --json out.json
     """
     _check_writable(json_file)
-    run = Demo(Plan(speed), requests=requests, concurrency=concurrency, console=Console())
+    if web and not installed():
+        raise GatewayError(INSTALL)
+    run = Demo(
+        Plan(speed),
+        requests=requests,
+        concurrency=concurrency,
+        console=Console(),
+        web=installed() and requests is None if web is None else web,
+    )
     asyncio.run(run.run())
     if run.tally is None:
         return

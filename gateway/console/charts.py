@@ -107,6 +107,7 @@ def heatmap(heat: Heat, arm: str, position: int, span: float) -> dict[str, Any]:
             "type": "category",
             "data": [_time(bound) for bound in heat.rows],
             "axisTick": {"show": False},
+            "axisLabel": {"interval": len(heat.rows) // 12},
         },
         "visualMap": {
             "show": False,

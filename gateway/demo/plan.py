@@ -13,6 +13,7 @@ CHUNKS = {"chunk-512": 512, "chunk-64": 64}
 # vLLM refuses a budget below max_num_seqs, and it must not differ between the arms.
 MAX_NUM_SEQS = 64
 PORT = 8080
+CONSOLE_PORT = 8090
 
 
 def _key() -> str:
@@ -46,10 +47,14 @@ class Plan:
         }
         return ["sim", *(str(word) for option in options.items() for word in option)]
 
+    def console_arguments(self, url: str) -> list[str]:
+        """The command line of the web console of the gateway at `url`."""
+        return ["console", "--url", url, "--port", str(preferred_port(CONSOLE_PORT))]
+
     def configuration(self, engine_ports: dict[str, int], database: str) -> dict[str, Any]:
         """The gateway's configuration."""
         return {
-            "server": {"port": preferred_port(), "drain_delay": 0, "drain_timeout": 1},
+            "server": {"port": preferred_port(PORT), "drain_delay": 0, "drain_timeout": 1},
             "models": {
                 MODEL: {
                     "experiment": {"name": "chunk-size"},
@@ -74,10 +79,10 @@ class Plan:
         }
 
 
-def preferred_port() -> int:
-    """`PORT` if nothing listens there, else 0 for any."""
+def preferred_port(port: int) -> int:
+    """`port` if nothing listens there, else 0 for any."""
     try:
-        socket.create_server(("127.0.0.1", PORT)).close()
+        socket.create_server(("127.0.0.1", port)).close()
     except OSError:
         return 0
-    return PORT
+    return port

@@ -34,6 +34,7 @@ class Demo:
         requests: after how many it ends; None for when a signal comes.
         concurrency: conversations at a time.
         console: where the table goes.
+        web: start the web console, too.
 
     Attributes:
         tally: what was measured, once the gateway runs.
@@ -41,7 +42,13 @@ class Demo:
     """
 
     def __init__(
-        self, plan: Plan, *, requests: int | None, concurrency: int, console: Console
+        self,
+        plan: Plan,
+        *,
+        requests: int | None,
+        concurrency: int,
+        console: Console,
+        web: bool,
     ) -> None:
         self.tally: Tally | None = None
         self.children: list[Child] = []
@@ -49,6 +56,8 @@ class Demo:
         self._requests = requests
         self._concurrency = concurrency
         self._console = console
+        self._web = web
+        self._web_url: str | None = None
 
     async def run(self) -> None:
         """Run until the requests are done or a signal of `STOPPING` comes.
@@ -117,7 +126,16 @@ class Demo:
         arguments = ["serve", "-c", str(folder / "gateway.yaml"), "--access-log", str(log)]
         port = await self._spawn("gateway", arguments, folder, {}).port()
         self.tally = Tally(log, CHUNKS)
-        return f"http://127.0.0.1:{port}"
+        url = f"http://127.0.0.1:{port}"
+        if self._web:
+            self._web_url = await self._start_console(url, folder)
+        return url
+
+    async def _start_console(self, url: str, folder: Path) -> str:
+        """Where the web console listens."""
+        key = {"GATEWAY_KEY": self._plan.key}
+        console = self._spawn("console", self._plan.console_arguments(url), folder, key)
+        return f"http://127.0.0.1:{await console.port()}"
 
     def _spawn(
         self, name: str, arguments: list[str], folder: Path, environment: dict[str, str]
@@ -140,7 +158,7 @@ class Demo:
             while True:
                 weights = await self._weights(client)
                 tally.follow()
-                live.update(render(self._plan, url, tally, weights), refresh=True)
+                live.update(render(self._plan, url, tally, weights, self._web_url), refresh=True)
                 if driving.done():
                     self._check(driving)
                     if tally.requests == self._requests:

@@ -12,17 +12,25 @@ from gateway.demo.tally import Tally
 NO_VERDICT = "Verdict: none yet. The gateway gives none until it weighs evidence."
 
 
-def render(plan: Plan, url: str, tally: Tally, weights: dict[str, float]) -> RenderableType:
-    """The whole screen."""
-    return Group(_triple(plan, url), _arms(tally, weights, plan.speed), _notes(plan, url))
+def render(
+    plan: Plan, url: str, tally: Tally, weights: dict[str, float], web_url: str | None
+) -> RenderableType:
+    """The whole screen.
+
+    Args:
+        web_url: where the web console listens, if it runs.
+    """
+    return Group(_triple(plan, url, web_url), _arms(tally, weights, plan.speed), _notes(plan, url))
 
 
-def _triple(plan: Plan, url: str) -> Table:
+def _triple(plan: Plan, url: str, web_url: str | None) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_row("Base URL", f"{url}/v1")
     table.add_row("", "(Anthropic's clients add the /v1 themselves)")
     table.add_row("Key", plan.key)
     table.add_row("Model", MODEL)
+    if web_url:
+        table.add_row("Console", f"{web_url} in a browser; sign in with the admin key below")
     return table
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -53,10 +52,8 @@ class Site:
         log = str(self.folder / "access.jsonl")
         gateway = self._spawn("gateway", ["serve", "-c", str(config), "--access-log", log])
         self.url = f"http://127.0.0.1:{self._port(gateway)}"
-        self.console = f"http://127.0.0.1:{_free_port()}"
-        port = self.console.rpartition(":")[2]
-        console = self._spawn("console", ["console", "--url", self.url, "--port", port])
-        self._port(console)
+        console = self._spawn("console", ["console", "--url", self.url, "--port", "0"])
+        self.console = f"http://127.0.0.1:{self._port(console)}"
 
     def admin(self, path: str, key: str = "") -> Any:
         """What the admin API says."""
@@ -146,10 +143,3 @@ def running(folder: Path) -> Iterator[Site]:
     finally:
         for child in reversed(site.children):
             child.stop()
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port

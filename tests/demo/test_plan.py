@@ -3,10 +3,8 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-import pytest
 import yaml
 
-from gateway.demo import plan
 from gateway.demo.plan import MODEL, Plan, preferred_port
 from gateway.settings import load
 
@@ -36,8 +34,15 @@ def test_each_run_has_keys_of_its_own_and_an_engine_never_gets_the_clients() -> 
     assert not keys & set(one.engine_arguments("chunk-64"))
 
 
-def test_a_port_in_use_is_left_to_who_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use_is_left_to_who_has_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        monkeypatch.setattr(plan, "PORT", taken.getsockname()[1])
-        assert preferred_port() == 0
-    assert preferred_port() == plan.PORT
+        port = taken.getsockname()[1]
+        assert preferred_port(port) == 0
+    assert preferred_port(port) == port
+
+
+def test_no_key_is_on_the_consoles_command_line() -> None:
+    made = Plan(1.0)
+    arguments = made.console_arguments("http://127.0.0.1:8080")
+    assert arguments[:3] == ["console", "--url", "http://127.0.0.1:8080"]
+    assert not {made.key, made.admin_key, made.engine_key} & set(arguments)

@@ -59,8 +59,8 @@ class _Connect:
                     _copied("Base URL", target.base_url(profile.api))
                     _copied("Model", target.model)
                 ui.label(
-                    f"The key is one of `keys` in the gateway's configuration. Below it is "
-                    f"referred to as {KEY_VARIABLE}; this page does not know it."
+                    f"The key is one of those in the gateway's configuration. Below it is called "
+                    f"{KEY_VARIABLE}; this page does not know it."
                 ).classes("help")
             instructions = self._site.settings(profile, target)
             for title, text in instructions.blocks:
