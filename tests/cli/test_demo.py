@@ -69,7 +69,7 @@ def test_a_signal_stops_everything(tmp_path: Path, name: signal.Signals) -> None
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     try:
-        children = await_children(process, 3)
+        children = await_children(process, 4)
         await_requests(tmp_path)
         process.send_signal(name)
         output, _ = process.communicate(timeout=20)
@@ -106,7 +106,7 @@ def test_a_gateway_that_dies_ends_the_demo_with_a_sentence(tmp_path: Path) -> No
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     try:
-        children = await_children(process, 3)
+        children = await_children(process, 4)
         await_requests(tmp_path)
         (gateway,) = (pid for pid, words in children.items() if " serve " in words)
         os.kill(gateway, signal.SIGKILL)

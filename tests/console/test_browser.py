@@ -31,6 +31,7 @@ CHROMIUM = shutil.which("chromium")
 PAGES = {"overview": "/", "playground": "/playground", "keys": "/keys", "connect": "/connect"}
 pytestmark = [
     pytest.mark.service,
+    pytest.mark.timeout(180),  # a busy machine makes a browser slow, not wrong
     pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
 ]
 
@@ -44,7 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def browser(site: Site) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        expect.set_options(timeout=15_000)
+        expect.set_options(timeout=30_000)
         found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield found
         found.close()
@@ -61,7 +62,7 @@ def visit(browser: Browser, site: Site) -> Iterator[Visit]:
 
     def make(key: str) -> Visitor:
         context = browser.new_context(base_url=site.console, viewport=SIZES["wide"])
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         visitor = Visitor(context, [], [])
         context.on("request", lambda request: visitor.asked.append(request.url))
         made.append(visitor)

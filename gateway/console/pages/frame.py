@@ -100,6 +100,18 @@ def _leave_with(site: Site, session: Session) -> None:
     ui.timer(2.0, check)
 
 
+def every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Do something again and again while somebody looks: a page that lost its browser waits for
+    it, and has nobody to draw for."""
+    client = ui.context.client
+
+    async def tick() -> None:
+        if client.has_socket_connection:
+            await work()
+
+    ui.timer(seconds, tick)
+
+
 async def attempt(site: Site, session: Session, work: Callable[[], Awaitable[None]]) -> bool:
     """Do something at the gateway for a session that still holds; say what went wrong."""
     if not site.sessions.holds(session):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nicegui import ui
 
 from gateway.admin.views import KeyView
-from gateway.console.pages.frame import Site, frame
+from gateway.console.pages.frame import Site, every, frame
 from gateway.console.pages.parts import Heading, Text, fact
 from gateway.console.sessions import Session
 from gateway.errors import GatewayError
@@ -29,7 +29,7 @@ class _Keys:
         self._facts: dict[str, dict[str, Text]] = {}
         self._trouble = ui.label().classes("notice")
         self._body = ui.element("div").classes("cards")
-        ui.timer(REFRESH, self.refresh)
+        every(REFRESH, self.refresh)
 
     async def refresh(self) -> None:
         try:

@@ -9,7 +9,7 @@ from gateway.admin.views import ModelView
 from gateway.console import charts
 from gateway.console.pages.arms import ArmCards
 from gateway.console.pages.backends import Backends
-from gateway.console.pages.frame import Site, frame
+from gateway.console.pages.frame import Site, every, frame
 from gateway.console.pages.parts import Heading, draw
 from gateway.console.pages.weights import Weights
 from gateway.console.past import Past
@@ -50,7 +50,7 @@ class _Overview:
         self._trouble.set_visibility(False)
         self._body = ui.element("div").classes("stack")
         self._fill()
-        ui.timer(REFRESH, self._refresh)
+        every(REFRESH, self._refresh)
 
     async def open(self) -> None:
         await self._show()
