@@ -81,15 +81,19 @@ def client(url: str, timeout: float, proxy: str | None = None) -> httpx.Client:
         timeout: seconds for each step of a request.
         proxy: the address of an HTTP proxy.
     """
-    # TLS to a proxy is checked like TLS to the server behind it.
-    tls = any(one.startswith("https:") for one in (url, proxy or ""))
     return httpx.Client(
         timeout=timeout,
         trust_env=False,
-        verify=ssl.create_default_context() if tls else False,
+        # TLS to a proxy is checked like TLS to the server behind it.
+        verify=trust(url, proxy or ""),
         proxy=proxy,
         headers={"accept-encoding": "identity"},
     )
+
+
+def trust(*urls: str) -> ssl.SSLContext | bool:
+    """What certificates are checked against; loading authorities takes a while, so only for TLS."""
+    return ssl.create_default_context() if any(u.startswith("https:") for u in urls) else False
 
 
 class Asker:

@@ -9,13 +9,14 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import httpx
 import typer
 
+from gateway.cli.address import option
+from gateway.cli.asking import trust
 from gateway.cli.instructions import blocks
-from gateway.cli.remote import DEFAULT_URL, TIMEOUT, Url, trust
+from gateway.cli.remote import DEFAULT_URL, TIMEOUT, Url
 from gateway.cli.userfiles import Home
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, Target
@@ -62,16 +63,14 @@ def console(
     """
     if not installed():
         raise GatewayError(INSTALL)
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise typer.BadParameter(f"{url!r} is no http(s)://HOST:PORT", param_hint="--url")
+    root = option(url).root
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
     for noisy in ("httpx", "uvicorn.error", "nicegui"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     listener = _listen(host, port)
-    asyncio.run(_run(url, metrics_key, client_key, listener))
+    asyncio.run(_run(root, metrics_key, client_key, listener))
 
 
 def installed() -> bool:
