@@ -18,7 +18,7 @@ colour-blind as well, and stand out on white as on black."""
 _DASHES = {"P50": "solid", "P90": "dashed", "P99": "dotted"}
 _GRID = {"left": 56, "right": 16, "top": 34, "bottom": 28}
 _RULE = {"lineStyle": {"color": "rgba(128,128,128,0.25)"}}
-_MILLISECONDS = "value => value >= 1000 ? (value / 1000) + ' s' : value + ' ms'"
+_MILLISECONDS = "v => v >= 1000 ? Number((v / 1000).toPrecision(3)) + ' s' : v + ' ms'"
 _POINT = (
     "points => (points[0].axisValue / 60).toFixed(1) + ' min\\n' + points.map(point => "
     "point.seriesId + '  ' + (point.value[1] == null ? '-' : point.value[1] + ' ms')).join('\\n')"
