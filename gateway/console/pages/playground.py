@@ -37,6 +37,7 @@ async def playground(site: Site, session: Session) -> None:
 class _Playground:
     def __init__(self, site: Site, session: Session, models: list[ModelView]) -> None:
         self._site = site
+        self._session = session
         # Who may only read brings a key of their own.
         self._key = site.client_key if session.role is Role.ADMIN else ""
         self._work: asyncio.Task[None] | None = None
@@ -86,6 +87,8 @@ class _Playground:
         constant = filler(form.filler, random.Random(0))
         try:
             for number in range(1, rounds + 1):
+                if not self._site.sessions.holds(self._session):
+                    return
                 self._state.text = f"Round {number} of {rounds}"
                 fresh = filler(form.filler, random.Random()) if form.fresh else constant
                 prompt = f"{fresh}\n\n{form.prompt}" if fresh else form.prompt
