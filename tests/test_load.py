@@ -190,7 +190,7 @@ async def test_a_thousand_streams_at_once(many_files: None, tmp_path: Path) -> N
             assert values(page, "gateway_requests_in_flight") == [0, 0]
             assert sum(values(page, "gateway_requests_total", outcome="ok")) == 3 * STREAMS + 20
             assert sum(values(page, "gateway_requests_total")) == 3 * STREAMS + 20
-            assert values(page, "gateway_no_first_token_total") == []
+            assert sum(values(page, "gateway_no_first_token_total")) == 0
             assert "Traceback" not in it.said
 
 
