@@ -114,6 +114,11 @@ class Scenarios:
         return decorate
 
 
+APART = 1.5
+"""Seconds between the starts of patient cases. A start takes seconds of CPU: all of them at once
+made agents late for limits that had come back by then."""
+
+
 @contextmanager
 def played(cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3) -> Iterator[Runs]:
     """Play these cases, at most so many impatient ones at once; what still runs is cancelled."""
@@ -122,6 +127,7 @@ def played(cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3
     async def one(number: int, case: Case) -> Requests:
         lab = Lab(case.agent, case.kind, programs, folder / str(number))
         if case.patient:
+            await asyncio.sleep(number * APART)
             await case.play(lab)
         else:
             async with places:
