@@ -35,7 +35,7 @@ from gateway.routing.weights import WeightBook
 from gateway.settings import Settings
 from gateway.state.store import Store, Switch, WeightChange
 from gateway.telemetry.access_log import AccessLog
-from gateway.telemetry.engine import Engines
+from gateway.telemetry.engines.engines import Engines
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.recent import Recent
 from gateway.upstream.pool import Pool
@@ -126,7 +126,7 @@ class Gateway:
 
     async def watch_health(self, probe_timeout: float = 2.0) -> None:
         """Probe the backends, and ask those that are up for their facts; until cancelled."""
-        engines = Engines(self._upstream_model, self._backends_of)
+        engines = Engines(self._upstream_model, self._backends_of, self.metrics.own)
         async with HttpProbe(probe_timeout) as probe, engines:
 
             async def check(backend: Backend) -> bool:

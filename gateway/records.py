@@ -143,8 +143,48 @@ class EngineFacts(msgspec.Struct, frozen=True, gc=False):
         max_model_len: tokens of prompt and answer together.
         apis: those of chat, completions, messages, responses and embeddings that it serves, or
             may serve, since it did not say.
+        max_num_batched_tokens, max_num_seqs: what its scheduler takes in one step, which vLLM
+            tells in development mode only.
+        block_size, cache_tokens: of the KV cache, in tokens.
+        prefix_caching: whether prompts share blocks.
+        gpu_memory_utilization: as it was started with, from 0 to 1.
     """
 
     version: str = ""
     max_model_len: int | None = None
     apis: frozenset[str] | None = None
+    max_num_batched_tokens: int | None = None
+    max_num_seqs: int | None = None
+    block_size: int | None = None
+    cache_tokens: int | None = None
+    prefix_caching: bool | None = None
+    gpu_memory_utilization: float | None = None
+
+
+class TtftParts(msgspec.Struct, frozen=True, gc=False):
+    """Where the time to first token of a backend's streamed requests went: means a request, in
+    milliseconds, over a window. None where the engine does not tell.
+
+    Attributes:
+        seconds: the window's length.
+        requests: streamed requests whose first token the gateway timed in it.
+        engine_requests: first tokens that the engine counted in it, of whomever.
+        total_ms: request received to first token, the sum of the parts below.
+        gateway_ms: until the request was sent to the backend, with the gateway's queue.
+        network_ms: sent to first token as the gateway saw it, less what the engine counted: the
+            wire, and what of the engine's server is outside of its own clock.
+        engine_queue_ms, engine_prefill_ms: the scheduler's queue, and the prompt's computation.
+        engine_other_ms: the rest of the engine's own figure, such as splitting into tokens.
+        comparable: both counted about the same requests, so that their difference means something.
+    """
+
+    seconds: float
+    requests: int
+    engine_requests: int
+    total_ms: float
+    gateway_ms: float
+    network_ms: float
+    engine_queue_ms: float | None
+    engine_prefill_ms: float | None
+    engine_other_ms: float
+    comparable: bool

@@ -9,11 +9,11 @@ from fastapi.openapi.utils import get_openapi
 
 from gateway import __version__
 from gateway.admin.access import guarded
+from gateway.admin.backend_view import BackendView
 from gateway.admin.changes import changes
 from gateway.admin.control import Control
 from gateway.admin.views import (
     BackendBody,
-    BackendView,
     ChangeView,
     KeyView,
     ModelView,

@@ -1,4 +1,4 @@
-"""What the admin API says of models, backends, requests, keys and changes; and what it takes."""
+"""What the admin API says of models, requests, keys and changes; and what it takes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gateway.admin.backend_view import BackendView
 from gateway.keys.keyring import Key
 from gateway.keys.limits import Standing
 from gateway.records import Api, NoToken, Outcome, Record, Timeline
-from gateway.routing.backend import Backend
-from gateway.routing.circuit import State
 from gateway.routing.table import Route
-from gateway.settings import EngineSettings
 from gateway.telemetry.access_log import marks
+from gateway.telemetry.engines.claims import drift
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
@@ -39,58 +38,6 @@ class BackendBody(BaseModel):
     enabled: bool = Field(strict=True)
 
 
-class BackendView(BaseModel):
-    """One server. `usable`: it takes new requests now; `up`: its health probes succeed."""
-
-    name: str
-    model: str
-    arm: str
-    url: str
-    usable: bool
-    enabled: bool
-    up: bool
-    checked: bool = Field(description="A probe has been answered, or has failed, at least once.")
-    circuit: State
-    outstanding: int
-    max_concurrency: int
-    engine: EngineSettings | None = Field(description="As the configuration declares it.")
-    engine_version: str | None = Field(description="As the running engine says.")
-    max_model_len: int | None = Field(description="As the running engine says.")
-    apis: list[str] | None = Field(
-        description="Those it serves: as configured, or as found; null while not known."
-    )
-
-    @classmethod
-    def of(cls, backend: Backend) -> BackendView:
-        return cls(
-            name=backend.name,
-            model=backend.model,
-            arm=backend.arm,
-            url=backend.url,
-            usable=backend.usable(),
-            enabled=backend.enabled,
-            up=backend.up,
-            checked=backend.checked,
-            circuit=backend.circuit.state,
-            outstanding=backend.outstanding,
-            max_concurrency=backend.max_concurrency,
-            engine=backend.settings.engine,
-            engine_version=backend.facts.version if backend.facts else None,
-            max_model_len=backend.facts.max_model_len if backend.facts else None,
-            apis=sorted(backend.apis) if backend.apis is not None else None,
-        )
-
-    def state(self) -> str:
-        """Whether it takes requests, and if not, why, in words."""
-        if not self.enabled:
-            return "taken out"
-        if not self.up:
-            return "down (health probes fail)"
-        if self.circuit != "closed":
-            return f"circuit {self.circuit.replace('_', ' ')} (requests fail)"
-        return "up" if self.checked else "up (not probed yet)"
-
-
 class ArmView(BaseModel):
     """One engine configuration: `share` is its part of the model's traffic, from 0 to 1."""
 
@@ -99,6 +46,7 @@ class ArmView(BaseModel):
     weight: float
     share: float
     file_weight: float = Field(description="The weight in the configuration file.")
+    drift: list[str] = Field(description="In what its backends' engines differ.")
     backends: list[BackendView]
 
 
@@ -124,6 +72,7 @@ class ModelView(BaseModel):
                 weight=route.weights[name],
                 share=route.weights[name] / total,
                 file_weight=settings.arms[name].weight,
+                drift=list(drift({one.name: one.facts for one in arm.backends if one.facts})),
                 backends=[BackendView.of(backend) for backend in arm.backends],
             )
             for name, arm in route.arms.items()

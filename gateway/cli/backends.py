@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gateway.admin.views import BackendView, ModelView
+from gateway.admin.backend_view import BackendView
+from gateway.admin.views import ModelView
 from gateway.cli.remote import (
     DEFAULT_URL,
     AdminKey,

@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 import httpx
 
-from gateway.admin.views import BackendView, ChangeView, KeyView, ModelView
+from gateway.admin.backend_view import BackendView
+from gateway.admin.views import ChangeView, KeyView, ModelView
 from gateway.console.sessions import Role, Session
 from gateway.errors import Forbidden, GatewayError, Unauthorized
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gateway.records import Api, EngineFacts
+from gateway.records import Api, EngineFacts, TtftParts
 from gateway.routing.circuit import Circuit
 from gateway.settings import BackendSettings
 
@@ -29,6 +29,7 @@ class Backend:
         checked: a health probe has been answered, or has failed, at least once.
         probe_failures: health probes failed in a row.
         facts: what its engine said of itself when it came up; None until it was asked.
+        ttft_parts: where its first tokens' time went lately; None until that is known.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Backend:
     checked: bool = False
     probe_failures: int = 0
     facts: EngineFacts | None = None
+    ttft_parts: TtftParts | None = None
 
     @property
     def max_concurrency(self) -> int:

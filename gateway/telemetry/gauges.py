@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from gateway.records import EngineFacts
-from gateway.settings import BackendSettings, Model
+from gateway.settings import BackendSettings, EngineSettings, Model
 from gateway.telemetry.series import head, labels_text
 
 
@@ -82,8 +82,8 @@ def pieces(table: LiveTable) -> Iterator[str]:
     )
     yield _gauge(
         "gateway_backend_info",
-        "1; the labels say which engine configuration the backend is declared to run, and "
-        "which version its engine says it is.",
+        "1; the labels say which engine configuration the backend runs, as its engine tells or, "
+        "where it does not, as it is declared.",
         ((labels_text(INFO_LABELS, _info(b)), 1) for b in backends),
     )
 
@@ -94,12 +94,18 @@ def _gauge(name: str, help_text: str, series: Iterable[tuple[str, float]]) -> st
 
 
 def _info(backend: LiveBackend) -> tuple[str, ...]:
-    engine = backend.settings.engine
-    facts: tuple[int | bool | None, ...] = (None, None, None)
-    if engine is not None:
-        facts = (engine.max_num_batched_tokens, engine.block_size, engine.prefix_caching)
-    version = backend.facts.version if backend.facts else ""
-    return (backend.name, backend.arm, backend.model, *map(_label, facts), version)
+    """The labels: what the engine runs, where it tells, else what it is declared to run."""
+    facts, engine = backend.facts or EngineFacts(), backend.settings.engine or EngineSettings()
+    told: tuple[int | bool | None, ...] = (
+        _first(facts.max_num_batched_tokens, engine.max_num_batched_tokens),
+        _first(facts.block_size, engine.block_size),
+        _first(facts.prefix_caching, engine.prefix_caching),
+    )
+    return (backend.name, backend.arm, backend.model, *map(_label, told), facts.version)
+
+
+def _first(told: int | None, declared: int | None) -> int | None:
+    return declared if told is None else told
 
 
 def _label(fact: int | bool | None) -> str:

@@ -19,7 +19,10 @@ from gateway.records import Api, NoToken, Outcome, Record, Timeline
 from gateway.telemetry import gauges
 from gateway.telemetry.buckets import PROMPT_BOUNDS, PROMPT_LABELS
 from gateway.telemetry.catalogue import Catalogue
+from gateway.telemetry.engines.parts import Own
 from gateway.telemetry.gauges import LiveTable
+from gateway.telemetry.series import Family, Histogram
+from gateway.vllm.page import Total
 
 UNKNOWN = "unknown"
 
@@ -168,6 +171,13 @@ class Metrics:
             record.backend if record.backend in self._backends else UNKNOWN,
         )
 
+    def own(self, backend: str) -> Own:
+        """The sums of a backend's times to first token, over all that it ever served."""
+        families = self._families
+        return Own(
+            _total(families.first_token, backend), _total(families.upstream_first_token, backend)
+        )
+
     async def render(self) -> AsyncIterator[bytes]:
         """`/metrics` in Prometheus' text format, slice by slice.
 
@@ -192,3 +202,9 @@ class Metrics:
             yield from gauges.pieces(self._table)
         for family in self._families.all():
             yield from family.pieces()
+
+
+def _total(family: Family[Histogram], backend: str) -> Total:
+    """Seconds and observations of a backend, over all APIs."""
+    found = [series for labels, series in list(family.items()) if labels[2] == backend]
+    return Total(sum(one.sum for one in found), sum(sum(one.counts) for one in found))

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
-from gateway.admin.views import BackendView, ModelView
+from gateway.admin.backend_view import BackendView
+from gateway.admin.views import ModelView
 from gateway.console.pages.frame import Site, attempt
 from gateway.console.pages.parts import Heading, Text, fact
 from gateway.console.sessions import Role, Session

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -13,7 +12,9 @@ import pytest
 
 from gateway.records import EngineFacts
 from gateway.settings import BackendSettings
-from gateway.telemetry.engine import LONGEST_ANSWER, Engines
+from gateway.telemetry.engines.engines import Engines
+from gateway.telemetry.engines.http import LONGEST_ANSWER
+from tests.telemetry.engines.fakes import FakeBackend, nothing_of
 
 MODELS: dict[str, Any] = {
     "data": [{"id": "adapter", "max_model_len": 1}, {"id": "up/m", "max_model_len": 8192}]
@@ -26,21 +27,6 @@ LISTING: dict[str, Any] = {
 LISTED = frozenset({"chat", "completions"})
 
 Answer = Callable[[httpx.Request], Awaitable[httpx.Response]]
-
-
-@dataclass(eq=False)
-class FakeBackend:
-    name: str = "x"
-    model: str = "m"
-    url: str = "http://h:1/p"
-    api_key: bytes | None = b"s3cret"
-    facts: EngineFacts | None = None
-    probe_failures: int = 0
-    settings: BackendSettings = field(default_factory=lambda: BackendSettings(url="http://h:1/p"))
-
-    @property
-    def apis(self) -> frozenset[str] | None:
-        return self.facts.apis if self.facts is not None else None
 
 
 class Bench:
@@ -57,6 +43,7 @@ class Bench:
         self.engines = Engines(
             lambda model: f"up/{model}",
             lambda model: [self.backend],
+            nothing_of,
             timeout,
             transport=httpx.MockTransport(note),
         )
@@ -84,6 +71,8 @@ async def test_the_model_it_serves_and_its_version_are_learnt() -> None:
         "http://h:1/p/v1/models",
         "http://h:1/p/version",
         "http://h:1/p/openapi.json",
+        "http://h:1/p/metrics",
+        "http://h:1/p/server_info?config_format=json",
     ]
     assert {one.headers["authorization"] for one in bench.seen} == {"Bearer s3cret"}
 
@@ -93,10 +82,11 @@ async def test_it_is_asked_once_and_again_after_it_was_down() -> None:
     async with bench.engines:
         for _ in range(3):
             await bench.probe()
-        assert len(bench.seen) == 3
+        asked = ["/p/v1/models", "/p/version", "/p/openapi.json", "/p/metrics", "/p/server_info"]
+        assert [one.url.path for one in bench.seen] == [*asked, "/p/metrics"], "one scrape is due"
         bench.backend.probe_failures = 1
         await bench.probe()
-        assert len(bench.seen) == 6
+        assert [one.url.path for one in bench.seen[6:]] == asked
 
 
 @pytest.mark.parametrize(
@@ -126,7 +116,7 @@ async def test_what_it_does_not_tell_stays_unknown(
     async with bench.engines:
         assert await bench.probe() == expected
         await bench.probe()
-        assert len(bench.seen) == 3, "there is nothing more to learn"
+        assert len(bench.seen) == 6, "the sixth is the scrape: there is nothing more to learn"
 
 
 async def test_a_server_without_these_routes_is_asked_only_once() -> None:
@@ -136,7 +126,9 @@ async def test_a_server_without_these_routes_is_asked_only_once() -> None:
     bench = Bench(nothing)
     async with bench.engines:
         assert await bench.probe() == EngineFacts("", None, None)
+        await bench.probe()  # which scrapes it, once
         asked = len(bench.seen)
+        bench.engines._work._interval = 0.0
         await bench.probe()
     assert len(bench.seen) == asked
 
@@ -195,3 +187,82 @@ async def test_the_end_waits_for_no_answer() -> None:
         bench.engines.healthy(bench.backend)
         await asyncio.sleep(0.01)
     assert not bench.engines._open
+
+
+PAGE = """\
+vllm:cache_config_info{block_size="16",num_gpu_blocks="100",enable_prefix_caching="True"} 1.0
+vllm:time_to_first_token_seconds_sum 1.0
+vllm:time_to_first_token_seconds_count 10
+"""
+INFO = {"vllm_config": {"scheduler_config": {"max_num_batched_tokens": 512, "max_num_seqs": 128}}}
+
+
+class Engine:
+    """An engine that tells its caches and, in development mode, its token budget."""
+
+    def __init__(self, info: Any = INFO) -> None:
+        self.page, self.info = PAGE, info
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/p/metrics":
+            return httpx.Response(200, text=self.page)
+        if request.url.path == "/p/server_info":
+            return (
+                self.info
+                if isinstance(self.info, httpx.Response)
+                else httpx.Response(200, json=self.info)
+            )
+        return await telling()(request)
+
+
+@pytest.mark.parametrize(
+    ("info", "budget"),
+    [
+        (INFO, 512),
+        ({"vllm_config": "VllmConfig(…)"}, None),
+        ({"vllm_config": {"scheduler_config": {"max_num_batched_tokens": "many"}}}, None),
+        ({"vllm_config": {}}, None),
+        (httpx.Response(404), None),
+        (httpx.Response(500), None),
+    ],
+)
+async def test_what_runs_is_learnt_from_its_page_and_its_server_info(
+    info: Any, budget: int | None
+) -> None:
+    bench = Bench(Engine(info))
+    async with bench.engines:
+        facts = await bench.probe()
+    assert facts is not None
+    assert (facts.block_size, facts.cache_tokens, facts.prefix_caching) == (16, 1600, True)
+    assert (facts.max_num_batched_tokens, facts.version) == (budget, "0.32.0")
+
+
+async def test_an_engine_that_runs_otherwise_than_declared_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bench = Bench(Engine())
+    bench.backend.settings = BackendSettings.model_validate(
+        {"url": "http://h:1/p", "engine": {"max_num_batched_tokens": 2048, "block_size": 16}}
+    )
+    async with bench.engines:
+        for _ in range(2):
+            bench.backend.probe_failures = 1
+            await bench.probe()
+    (record,) = [one for one in caplog.records if one.levelno == logging.WARNING]
+    assert record.message == (
+        "backend x is not as declared: "
+        "max_num_batched_tokens is declared as 2048, the engine runs 512"
+    )
+
+
+async def test_a_restart_between_two_probes_is_noticed_by_its_counters() -> None:
+    engine = Engine()
+    bench = Bench(engine)
+    bench.engines._work._interval = 0.0
+    async with bench.engines:
+        await bench.probe()
+        await bench.probe()
+        engine.page = PAGE.replace("count 10", "count 1").replace('"16"', '"32"')
+        await bench.probe()
+        facts = await bench.probe()
+    assert facts is not None and facts.block_size == 32

@@ -11,9 +11,10 @@ import pytest
 
 from gateway.records import Api
 from gateway.settings import BackendSettings
-from gateway.telemetry.engine import LONGEST_LISTING, Engines
-from gateway.telemetry.offered import ROUTES, judged
-from tests.telemetry.test_engine import FakeBackend
+from gateway.telemetry.engines.engines import Engines
+from gateway.telemetry.engines.facts import LONGEST_LISTING
+from gateway.telemetry.engines.offered import ROUTES, judged
+from tests.telemetry.engines.fakes import FakeBackend, nothing_of
 
 ALL = frozenset(ROUTES)
 Answers = Mapping[str, httpx.Response | Callable[[], Awaitable[httpx.Response]]]
@@ -35,7 +36,9 @@ class Server:
 
     @property
     def asked(self) -> list[str]:
-        return [f"{one.method} {one.url.path.removeprefix('/p')}" for one in self.seen[2:]]
+        """What was asked to find its APIs out."""
+        asked = [f"{one.method} {one.url.path.removeprefix('/p')}" for one in self.seen[2:]]
+        return [one for one in asked if one not in ("GET /metrics", "GET /server_info")]
 
 
 async def found(server: Server, timeout: float = 5.0, apis: object = "auto") -> FakeBackend:
@@ -43,7 +46,7 @@ async def found(server: Server, timeout: float = 5.0, apis: object = "auto") -> 
     settings = BackendSettings.model_validate({"url": "http://h:1/p", "apis": apis})
     backend = FakeBackend(settings=settings)
     transport = httpx.MockTransport(server)
-    async with Engines(str, lambda model: [backend], timeout, transport) as engines:
+    async with Engines(str, lambda model: [backend], nothing_of, timeout, transport) as engines:
         engines.healthy(backend)
         await asyncio.gather(*engines._open.values())
     return backend
@@ -79,7 +82,7 @@ async def test_without_a_listing_empty_requests_tell(told: httpx.Response) -> No
     server = Server({"/openapi.json": told, **refusing(Api.CHAT, Api.COMPLETIONS)})
     assert (await found(server)).apis == frozenset({"chat", "completions"})
     assert server.asked == ["GET /openapi.json", *(f"POST {path}" for path in ROUTES.values())]
-    posted = server.seen[-1]
+    posted = [one for one in server.seen if one.method == "POST"][-1]
     assert (posted.content, posted.headers["authorization"]) == (b"{}", "Bearer s3cret")
 
 
@@ -126,7 +129,7 @@ async def test_backends_that_differ_are_told_once(caplog: pytest.LogCaptureFixtu
         return listing(*paths)
 
     transport = httpx.MockTransport(answer)
-    async with Engines(str, lambda model: backends, 5.0, transport) as engines:
+    async with Engines(str, lambda model: backends, nothing_of, 5.0, transport) as engines:
         for _ in range(2):
             for backend in backends:
                 backend.probe_failures = 1

@@ -1,0 +1,1 @@
+"""What engines say of themselves, and whether it fits what is declared and what was measured."""

@@ -1,0 +1,54 @@
+"""Whether engines run as they are declared, and alike within an arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.records import EngineFacts
+from gateway.settings import EngineSettings
+
+_DECLARED = (
+    *("max_num_batched_tokens", "max_num_seqs", "block_size"),
+    *("prefix_caching", "gpu_memory_utilization"),
+)
+_ALIKE = ("version", *_DECLARED, "max_model_len")
+
+# Engines profile their memory at each start: equal ones differ by some blocks.
+_CACHE_SLACK = 0.05
+
+
+def differences(declared: EngineSettings | None, told: EngineFacts) -> tuple[str, ...]:
+    """What runs otherwise than declared, a phrase each; what the engine does not tell is no
+    difference, nor is what is not declared."""
+    found = []
+    for name in _DECLARED:
+        claim, fact = getattr(declared, name, None), getattr(told, name)
+        if claim is not None and fact is not None and claim != fact:
+            found.append(f"{name} is declared as {_text(claim)}, the engine runs {_text(fact)}")
+    return tuple(found)
+
+
+def drift(peers: Mapping[str, EngineFacts]) -> tuple[str, ...]:
+    """In what the backends of one arm differ, by backend: a phrase each.
+
+    An arm is one engine configuration: its backends' figures are added up, which only makes sense
+    while they run alike.
+    """
+    found = []
+    for name in _ALIKE:
+        told = {peer: getattr(facts, name) for peer, facts in peers.items()}
+        known = {peer: fact for peer, fact in told.items() if fact not in (None, "")}
+        if len(set(known.values())) > 1:
+            found.append(f"{name} is {_each(known)}")
+    sizes = {peer: facts.cache_tokens for peer, facts in peers.items() if facts.cache_tokens}
+    if sizes and max(sizes.values()) > min(sizes.values()) * (1 + _CACHE_SLACK):
+        found.append(f"the KV cache holds {_each(sizes)} tokens")
+    return tuple(found)
+
+
+def _each(told: Mapping[str, object]) -> str:
+    return ", ".join(f"{_text(fact)} on {peer}" for peer, fact in sorted(told.items()))
+
+
+def _text(fact: object) -> str:
+    return str(fact).lower() if isinstance(fact, bool) else str(fact)

@@ -1,0 +1,153 @@
+"""Asks an engine, once it is up, what it is: version, longest prompt, caches, scheduler, APIs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Protocol, TypeVar
+
+import httpx
+import msgspec
+
+from gateway.records import EngineFacts
+from gateway.settings import BackendSettings
+from gateway.telemetry.engines.http import LONGEST_ANSWER, LONGEST_PAGE, EngineHttp
+from gateway.telemetry.engines.offered import ROUTES, Listing, judged, listed
+from gateway.vllm import server_info
+from gateway.vllm.page import CacheConfig, read_page
+from gateway.vllm.server_info import SchedulerConfig, ServerInfo
+
+log = logging.getLogger(__name__)
+
+LONGEST_LISTING = 2 * 2**20
+LONGEST_VERSION = 64
+
+T = TypeVar("T")
+
+
+class Asked(Protocol):
+    """A backend whose engine is asked."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def api_key(self) -> bytes | None: ...
+    @property
+    def settings(self) -> BackendSettings: ...
+
+
+class _Served(msgspec.Struct):
+    id: str
+    max_model_len: int | None = None
+
+
+class _Models(msgspec.Struct):
+    data: list[_Served]
+
+
+class _Version(msgspec.Struct):
+    version: str
+
+
+class Interview:
+    """Learns the facts of one engine at a time, over HTTP, as vLLM tells them.
+
+    Args:
+        timeout: seconds for its model and version together, and for each of the rest.
+    """
+
+    def __init__(self, http: EngineHttp, timeout: float) -> None:
+        self._http = http
+        self._timeout = timeout
+
+    async def facts(self, backend: Asked, upstream_model: str) -> EngineFacts:
+        """What it tells. Only its model and version have to be answered for.
+
+        Raises:
+            httpx.HTTPError, httpx.InvalidURL, TimeoutError: it did not answer, or failed.
+        """
+        async with asyncio.timeout(self._timeout):
+            models = await self._ask(backend, "/v1/models", _Models)
+            version = await self._ask(backend, "/version", _Version)
+        apis = await self._apis(backend) if backend.settings.apis == "auto" else None
+        cache, scheduler = await self._cache(backend), await self._scheduler(backend)
+        return EngineFacts(
+            version=version.version[:LONGEST_VERSION] if version else "",
+            max_model_len=_window(backend, upstream_model, models.data) if models else None,
+            apis=apis,
+            max_num_batched_tokens=scheduler.max_num_batched_tokens,
+            max_num_seqs=scheduler.max_num_seqs,
+            block_size=cache.block_size,
+            cache_tokens=cache.tokens,
+            prefix_caching=cache.prefix_caching,
+            gpu_memory_utilization=cache.gpu_memory_utilization,
+        )
+
+    async def _apis(self, backend: Asked) -> frozenset[str] | None:
+        """The APIs it offers. That it tells nothing of them costs no other fact."""
+        with contextlib.suppress(httpx.HTTPError, TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                listing = await self._listing(backend)
+                if listing is not None and (apis := listed(listing)) is not None:
+                    return apis
+                return judged(
+                    {api: await self._http.status(backend, ROUTES[api]) for api in ROUTES}
+                )
+        return None
+
+    async def _listing(self, backend: Asked) -> Listing | None:
+        try:
+            return await self._ask(backend, "/openapi.json", Listing, LONGEST_LISTING)
+        except httpx.HTTPStatusError:
+            return None
+
+    async def _cache(self, backend: Asked) -> CacheConfig:
+        with contextlib.suppress(httpx.HTTPError, TimeoutError, ValueError):
+            async with asyncio.timeout(self._timeout):
+                body = await self._http.get(backend, "/metrics", LONGEST_PAGE)
+            page = read_page(body.decode()) if body is not None else None
+            if page is not None:
+                return page.cache
+        return CacheConfig()
+
+    async def _scheduler(self, backend: Asked) -> SchedulerConfig:
+        with contextlib.suppress(httpx.HTTPError, TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                info = await self._ask(backend, server_info.PATH, ServerInfo)
+            if info is not None:
+                return info.scheduler
+        return SchedulerConfig()
+
+    async def _ask(
+        self, backend: Asked, path: str, kind: type[T], longest: int = LONGEST_ANSWER
+    ) -> T | None:
+        """The answer, or None where it is none of this kind.
+
+        Raises:
+            httpx.HTTPError: there was no answer, or the server failed.
+        """
+        body = await self._http.get(backend, path, longest)
+        try:
+            return None if body is None else msgspec.json.decode(body, type=kind)
+        except msgspec.DecodeError:
+            return None
+
+
+def _window(backend: Asked, model: str, served: list[_Served]) -> int | None:
+    found = next((one for one in served if one.id == model), None)
+    if found is None:
+        log.warning(
+            "backend %s serves no model %s but %s: see upstream_model of model %s",
+            backend.name,
+            model,
+            ", ".join(one.id for one in served[:10]) or "none",
+            backend.model,
+        )
+        return None
+    window = found.max_model_len
+    return window if window is not None and window > 0 else None

@@ -1,0 +1,95 @@
+"""What an engine's `/metrics` tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.vllm.page import CacheConfig, Total, read_page
+
+# As vLLM 0.32 writes it, shortened; two data-parallel ranks.
+V1 = """\
+# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
+# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{block_size="16",enable_prefix_caching="True",engine="0",\
+gpu_memory_utilization="0.9",kv_cache_size_tokens="24560",num_gpu_blocks="1535"} 1.0
+vllm:cache_config_info{block_size="16",enable_prefix_caching="True",engine="1",\
+gpu_memory_utilization="0.9",kv_cache_size_tokens="24560",num_gpu_blocks="1535"} 1.0
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="m"} 3.0
+vllm:num_requests_running{engine="1",model_name="m"} 4.0
+vllm:num_requests_waiting{engine="0",model_name="m"} 1.0
+vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="capacity"} 99.0
+vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
+vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.75
+vllm:prefix_cache_queries_total{engine="0",model_name="m"} 600.0
+vllm:prefix_cache_queries_total{engine="1",model_name="m"} 400.0
+vllm:prefix_cache_hits_total{engine="0",model_name="m"} 500.0
+vllm:external_prefix_cache_hits_total{engine="0",model_name="m"} 7777.0
+vllm:num_preemptions_total{engine="0",model_name="m"} 2.0
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 5.0
+vllm:request_success_total{engine="0",finished_reason="length",model_name="m"} 6.0
+# TYPE vllm:time_to_first_token_seconds histogram
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.001",model_name="m"} 9999.0
+vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} 1.5
+vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} 10.0
+vllm:time_to_first_token_seconds_sum{engine="1",model_name="m"} 0.5
+vllm:time_to_first_token_seconds_count{engine="1",model_name="m"} 2.0
+vllm:request_queue_time_seconds_sum{engine="0",model_name="m"} 0.25
+vllm:request_queue_time_seconds_count{engine="0",model_name="m"} 10.0
+vllm:request_prefill_time_seconds_sum{engine="0",model_name="m"} 1.0
+vllm:request_prefill_time_seconds_count{engine="0",model_name="m"} 10.0
+process_cpu_seconds_total 12.0
+"""
+
+V0 = """\
+vllm:gpu_cache_usage_perc{model_name="m"} 0.5
+vllm:gpu_prefix_cache_hit_rate{model_name="m"} 0.94
+vllm:cache_config_info{block_size="16",enable_prefix_caching="False",num_gpu_blocks="100"} 1.0
+"""
+
+
+def test_what_two_ranks_tell_is_one_engine() -> None:
+    page = read_page(V1)
+    assert page is not None
+    assert page.cache == CacheConfig(16, 49_120, True, 0.9)
+    assert page.ttft == Total(2.0, 12.0)
+    assert page.queue == Total(0.25, 10.0)
+    assert page.prefill == Total(1.0, 10.0)
+    assert (page.queried, page.hit, page.hit_rate) == (1000.0, 500.0, 0.5)
+    assert page.kv_usage == 0.75, "the fullest rank's"
+    assert (page.preemptions, page.finished) == (2.0, 11.0)
+    assert (page.running, page.waiting) == (7.0, 1.0)
+
+
+def test_an_engine_of_the_0_6_era_names_things_otherwise() -> None:
+    page = read_page(V0)
+    assert page is not None
+    assert page.cache == CacheConfig(16, 1600, False, None)
+    assert (page.kv_usage, page.hit_rate) == (0.5, 0.94)
+    assert (page.queried, page.hit, page.ttft, page.running) == (None, None, None, None)
+
+
+def test_its_hit_rate_of_minus_one_means_that_the_cache_is_off() -> None:
+    page = read_page(V0.replace("0.94", "-1.0"))
+    assert page is not None and page.hit_rate is None
+
+
+def test_no_lookup_is_no_rate() -> None:
+    page = read_page("vllm:prefix_cache_queries_total 0\nvllm:prefix_cache_hits_total 0\n")
+    assert page is not None and (page.queried, page.hit_rate) == (0.0, None)
+
+
+@pytest.mark.parametrize("size", ["None", "", "-1", "x"])
+def test_a_cache_whose_size_is_not_told_is_unknown(size: str) -> None:
+    page = read_page(V1.replace('"24560"', f'"{size}"', 1).replace('"1535"', '"None"', 1))
+    assert page is not None and page.cache.tokens is None
+
+
+def test_another_servers_page_is_no_engines() -> None:
+    assert read_page("process_cpu_seconds_total 12.0\n# HELP vllm:x y\n") is None
+    assert read_page('{"detail":"Not Found"}') is None
+
+
+def test_broken_text_is_an_error() -> None:
+    with pytest.raises(ValueError):
+        read_page("vllm:num_requests_running{engine= 3\n")
