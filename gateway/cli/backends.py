@@ -55,6 +55,35 @@ def list_backends(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = 
         ("BACKEND", "MODEL", "ARM", "STATE", "RUNNING", "APIS", "URL"),
         [(b.name, b.model, b.arm, b.state(), _running(b), _apis(b), b.url) for b in found],
     )
+    for backend in found:
+        for difference in backend.differences:
+            typer.echo(f"{backend.name}: {difference}.", err=True)
+
+
+@app.command("times")
+def times(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -> None:
+    """Show where the time to first token went lately: gateway, network, engine's queue, prefill.
+
+    Means of streamed requests over some minutes, of the gateway's own figures and those the
+    engine tells; what an engine does not tell is "-".
+
+    Example: gateway backends times
+    """
+    found = [BackendView.model_validate(one) for one in Remote(url, key).get("backends")]
+    if as_json:
+        show_json({one.name: one.ttft_parts and one.ttft_parts.model_dump() for one in found})
+        return
+    headings = ("REQUESTS", "TTFT ms", "GATEWAY", "NETWORK", "QUEUE", "PREFILL", "ENGINE'S REST")
+    show_table(("BACKEND", "ARM", *headings), [(b.name, b.arm, *_parts(b)) for b in found])
+    for one in found:
+        parts = one.ttft_parts
+        if parts is not None and not parts.comparable:
+            typer.echo(
+                f"{one.name}: the gateway timed {parts.requests} first tokens, its engine counted "
+                f"{parts.engine_requests}: unstreamed requests, or somebody else's, are in the "
+                "engine's figures, so the parts do not fit together.",
+                err=True,
+            )
 
 
 @app.command("out")
@@ -97,6 +126,15 @@ def _given(context: typer.Context, name: str) -> bool:
 
 def _running(backend: BackendView) -> str:
     return f"{backend.outstanding} of {backend.max_concurrency}"
+
+
+def _parts(backend: BackendView) -> tuple[str, ...]:
+    parts = backend.ttft_parts
+    if parts is None:
+        return ("0", *["-"] * 6)
+    engine = (parts.engine_queue_ms, parts.engine_prefill_ms, parts.engine_other_ms)
+    figures = (parts.total_ms, parts.gateway_ms, parts.network_ms, *engine)
+    return (str(parts.requests), *("-" if ms is None else f"{ms:.1f}" for ms in figures))
 
 
 def _apis(backend: BackendView) -> str:

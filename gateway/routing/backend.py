@@ -13,7 +13,7 @@ from gateway.settings import BackendSettings
 _EVERY_API = frozenset(api.value for api in Api if api is not Api.OTHER)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Backend:
     """One server: where it is, whether it may be used, and how much it is doing.
 

@@ -87,6 +87,16 @@ def routes(service: Service) -> APIRouter:
     async def version() -> Response:
         return json_response({"version": VERSION, "simulated": True})
 
+    @router.get("/server_info")
+    async def server_info() -> Response:
+        """As vLLM has it in development mode, in what of it names the chunk settings."""
+        config = service.config
+        scheduler = {
+            "max_num_batched_tokens": config.max_num_batched_tokens,
+            "max_num_seqs": config.max_num_seqs,
+        }
+        return json_response({"vllm_config": {"scheduler_config": scheduler}})
+
     @router.get("/load")
     async def load() -> Response:
         scheduler = service.engine.scheduler

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.cli.remote import show_table
-from gateway.records import EngineFacts
+from gateway.records import EngineFacts, TtftParts
+from gateway.settings import EngineSettings
 from gateway.settings.tree import RELAYED_APIS
 from tests.admin.fake import FakeControl
 
@@ -108,3 +109,36 @@ def test_an_address_before_the_command_is_not_ignored(
     assert result.status == 2
     assert "after the command" in result.err
     assert control.switched == []
+
+
+def test_an_engine_that_is_not_as_declared_is_told(
+    run: Run, url: str, control: FakeControl
+) -> None:
+    backend = control.table.backends["vllm-a"]
+    declared = EngineSettings(max_num_batched_tokens=512, block_size=16)
+    backend.settings = backend.settings.model_copy(update={"engine": declared})
+    backend.facts = EngineFacts(max_num_batched_tokens=2048, block_size=16)
+    result = run("backends")
+    assert result.status == 0
+    assert result.err == (
+        "vllm-a: max_num_batched_tokens is declared as 512, the engine runs 2048.\n"
+    )
+
+
+def test_times(run: Run, url: str, control: FakeControl) -> None:
+    parts = TtftParts(60.0, 10, 10, 100.0, 5.0, 4.5, 20.0, None, 70.5, comparable=True)
+    control.table.backends["vllm-a"].ttft_parts = parts
+    result = run("backends", "times")
+    assert (result.status, result.err) == (0, "")
+    lines = {line.split()[0]: line.split() for line in result.out.splitlines()}
+    assert lines["vllm-a"][1:] == ["chunk-512", "10", "100.0", "5.0", "4.5", "20.0", "-", "70.5"]
+    assert lines["vllm-b"][1:] == ["chunk-64", "0", "-", "-", "-", "-", "-", "-"]
+    answer = json.loads(run("backends", "times", "--json").out)
+    assert answer["vllm-a"]["network_ms"] == 4.5 and answer["vllm-b"] is None
+
+
+def test_times_that_do_not_fit_together_are_told(run: Run, url: str, control: FakeControl) -> None:
+    parts = TtftParts(60.0, 10, 25, 100.0, 5.0, 4.5, 20.0, 60.0, 10.5, comparable=False)
+    control.table.backends["vllm-a"].ttft_parts = parts
+    told = run("backends", "times").err
+    assert "vllm-a: the gateway timed 10 first tokens, its engine counted 25" in told

@@ -34,6 +34,7 @@ BACKEND = {
     "name": "b/1", "model": "m", "arm": "a", "url": "http://b", "usable": True, "enabled": True,
     "up": True, "checked": True, "circuit": "closed", "outstanding": 0, "max_concurrency": 1,
     "engine": None, "engine_version": None, "max_model_len": None, "apis": None,
+    "running": None, "differences": [], "ttft_parts": None,
 }  # fmt: skip
 
 

@@ -43,6 +43,9 @@ FACTS = {
     "/version": reply(b'{"version":"0.32.0"}', headers=CLOSE),
     "/v1/models": reply(b'{"data":[{"id":"m","max_model_len":8192}]}', headers=CLOSE),
     "/openapi.json": reply(LISTING.encode(), headers=CLOSE),
+    # It is no vLLM that counts anything, nor one in development mode.
+    "/metrics": reply(b"", status="404 Not Found", headers=CLOSE),
+    "/server_info?config_format=json": reply(b"", status="404 Not Found", headers=CLOSE),
 }
 """What the gateway asks of a backend on its own account; scripts never see these requests."""
 

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import asyncio
 from array import array
 from collections.abc import Awaitable, Callable
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter
 
 from gateway.records import Api, NoToken, Outcome, Record, Usage
 from gateway.telemetry.metrics import Metrics
@@ -288,27 +284,6 @@ async def test_a_thousand_typos_are_one_series(
     assert b"backend-" not in text and b"served-" not in text
 
 
-async def test_gauges_tell_the_table_at_the_scrape(
-    metrics: Metrics, table: Any, scrape: Scrape
-) -> None:
-    table.backends["vllm-a"].outstanding = 7
-    table.backends["vllm-b"].up = False
-    table.routes["llama"].weights = {"chunk-512": 90.0, "chunk-64": 10.0}
-    read = await scrape(metrics)
-    assert read("gateway_requests_in_flight", backend="vllm-a") == 7
-    assert read("gateway_requests_in_flight", backend="vllm-b") == 0
-    assert read("gateway_backend_up", backend="vllm-a") == 1
-    assert read("gateway_backend_up", backend="vllm-b") == 0
-    assert read("gateway_arm_weight", model="llama", arm="chunk-64") == 10
-    info = {
-        "max_num_batched_tokens": "512",
-        "block_size": "16",
-        "prefix_caching": "true",
-        "engine_version": "0.32.0",
-    }
-    assert read("gateway_backend_info", **SERVED, **info) == 1
-
-
 async def test_what_rarely_happens_is_counted_from_0(metrics: Metrics, scrape: Scrape) -> None:
     read = await scrape(metrics)
     failed = {**SERVED, "api": "messages", "outcome": "timeout"}
@@ -322,69 +297,12 @@ async def test_what_rarely_happens_is_counted_from_0(metrics: Metrics, scrape: S
     assert read("gateway_slo_total", model="qwen", arm="only", result="missed") is None
 
 
-async def test_a_removed_backends_gauges_vanish(
-    metrics: Metrics, table: Any, streamed: Streamed, scrape: Scrape
+async def test_the_sums_of_one_backend_are_over_all_its_apis(
+    metrics: Metrics, streamed: Streamed
 ) -> None:
-    metrics.observe(streamed())
-    del table.backends["vllm-a"], table.routes["llama"].weights["chunk-512"]
-    metrics.use(table)
-    metrics.observe(streamed())
-    read = await scrape(metrics)
-    assert read("gateway_backend_up", backend="vllm-a") is None
-    assert read("gateway_requests_in_flight", backend="vllm-a") is None
-    assert read("gateway_arm_weight", model="llama", arm="chunk-512") is None
-    assert read("gateway_backend_up", backend="vllm-b") == 1
-    # What it served stays counted, the request that ended after the reload included.
-    assert read("gateway_requests_total", **SERVED, api="chat", outcome="ok") == 2
-
-
-async def test_a_backend_without_engine_facts_has_empty_ones(
-    metrics: Metrics, table: Any, scrape: Scrape
-) -> None:
-    backend = table.backends["vllm-c"]
-    backend.settings = backend.settings.model_copy(update={"engine": None})
-    backend.facts = None
-    read = await scrape(metrics)
-    labels = {"model": "qwen", "arm": "only", "backend": "vllm-c"}
-    facts = ("max_num_batched_tokens", "block_size", "prefix_caching", "engine_version")
-    assert read("gateway_backend_info", **labels, **dict.fromkeys(facts, "")) == 1
-
-
-async def test_other_rooms_metrics_come_along(table: Any, scrape: Scrape) -> None:
-    registry = CollectorRegistry()
-    Counter("gateway_reloads", "Reloads.", registry=registry).inc(2)
-    metrics = Metrics(registry)
-    metrics.use(table)
-    assert (await scrape(metrics))("gateway_reloads_total") == 2
-
-
-async def test_a_scrape_of_a_full_registry_lets_the_loop_turn(
-    metrics: Metrics, table: Any, streamed: Streamed
-) -> None:
-    """Open streams wait for a slice at most, whose length is bounded; 0.2 ms measured."""
-    backend = table.backends["vllm-a"]
-    for number in range(100):
-        name = f"vllm-{number}"
-        table.backends[name] = SimpleNamespace(**{**vars(backend), "name": name})
-    metrics.use(table)
-    for name in table.backends:
-        metrics.observe(streamed(backend=name))
-    turns = 0
-
-    async def count() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    counter = asyncio.create_task(count())
-    slices = [part async for part in metrics.render()]
-    counter.cancel()
-    assert sum(map(len, slices)) > 3_000_000
-    assert max(map(len, slices)) < 100_000
-    assert turns >= len(slices) - 2
-
-
-async def test_it_renders_before_there_is_a_table(scrape: Scrape) -> None:
-    read = await scrape(Metrics(CollectorRegistry()))
-    assert read("gateway_backend_up", backend="vllm-a") is None
+    for api in (Api.CHAT, Api.MESSAGES):
+        metrics.observe(streamed(api=api))
+    own = metrics.own("vllm-a")
+    assert (own.ttft.count, own.upstream.count) == (2, 2)
+    assert own.ttft.sum > own.upstream.sum > 0
+    assert metrics.own("vllm-b").ttft.count == 0

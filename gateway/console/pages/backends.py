@@ -58,6 +58,8 @@ class _Card:
                 self._apis = fact("APIs")
                 self._engine = fact("Engine says")
                 self._declared = fact("Declared")
+                self._differs = fact("Differs")
+                self._parts = fact("First token")
         self.show(backend)
 
     def show(self, backend: BackendView) -> None:
@@ -70,6 +72,8 @@ class _Card:
         self._apis.text = "not known yet" if backend.apis is None else ", ".join(backend.apis)
         self._engine.text = _engine(backend)
         self._declared.text = _declared(backend)
+        self._differs.text = "; ".join(backend.differences) or "in nothing that it tells"
+        self._parts.text = _parts(backend)
 
     async def _ask(self) -> None:
         backend = self._backend
@@ -105,7 +109,27 @@ def _engine(backend: BackendView) -> str:
     said = [f"version {backend.engine_version}"] if backend.engine_version else []
     if backend.max_model_len:
         said.append(f"context of {backend.max_model_len:,} tokens")
+    if backend.running is not None:
+        told = backend.running.model_dump(exclude_none=True)
+        said += [f"{name} {_shown(value)}" for name, value in told.items()]
     return ", ".join(said) or "nothing yet"
+
+
+def _parts(backend: BackendView) -> str:
+    """Where its first tokens' time went lately."""
+    parts = backend.ttft_parts
+    if parts is None:
+        return "not counted yet"
+    named = {
+        "gateway": parts.gateway_ms,
+        "network": parts.network_ms,
+        "queue": parts.engine_queue_ms,
+        "prefill": parts.engine_prefill_ms,
+        "rest of the engine": parts.engine_other_ms,
+    }
+    told = ", ".join(f"{name} {ms:.1f}" for name, ms in named.items() if ms is not None)
+    fit = "" if parts.comparable else " (the engine counted other requests, too)"
+    return f"mean {parts.total_ms:.1f} ms of {parts.requests}: {told}{fit}"
 
 
 def _declared(backend: BackendView) -> str:
