@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from itertools import count
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -23,7 +21,7 @@ from gateway.admission.gate import Gate
 from gateway.edge.asgi import FrontDoor
 from gateway.edge.cold import add_routes
 from gateway.edge.paths import HotPaths
-from gateway.exchange.context import Context
+from gateway.exchange.context import Context, request_ids
 from gateway.exchange.pins import Pins
 from gateway.keys.keyring import Key, KeyRing
 from gateway.keys.limits import Limiter, Standing
@@ -38,6 +36,7 @@ from gateway.telemetry.access_log import AccessLog
 from gateway.telemetry.engines.engines import Engines
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.recent import Recent
+from gateway.telemetry.traces import start as traces
 from gateway.upstream.pool import Pool
 
 
@@ -59,6 +58,7 @@ class Gateway:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
+        self._traces = traces.start(settings.traces, self.registry)
         self.metrics = Metrics(self.registry)
         self.recent = Recent()
         self.paths = HotPaths()
@@ -82,7 +82,8 @@ class Gateway:
             record=self._record,
             clock=clock,
             wall_clock=time.time,
-            new_id=_ids(),
+            new_id=request_ids(),
+            trace=self._traces.begin if self._traces else None,
         )
         self._take_over(self.store.disabled_backends())
 
@@ -118,10 +119,12 @@ class Gateway:
         self.context.draining = True
 
     def close(self) -> None:
-        """Close connections, the database and the log."""
+        """Close connections, the database and the log, and send the last spans."""
         for pool in self._pools.values():
             pool.close()
         self._access_log.close()
+        if self._traces is not None:
+            self._traces.close()
         self.store.close()
 
     async def watch_health(self, probe_timeout: float = 2.0) -> None:
@@ -209,6 +212,8 @@ class Gateway:
         self.metrics.observe(record)
         self.recent.add(record)
         self._access_log.write(record)
+        if self._traces is not None:
+            self._traces.add(record)
 
 
 class LiveControl:
@@ -290,9 +295,3 @@ def create_app(gateway: Gateway, reload: Callable[[], Awaitable[Settings]]) -> A
     add_routes(app, gateway.context, gateway.metrics.render, gateway.context_window)
     app.include_router(admin.router(LiveControl(gateway, reload)))
     return FrontDoor(app, gateway.context, gateway.paths)
-
-
-def _ids() -> Callable[[], str]:
-    """Request ids: unique across restarts, and cheaper than asking the kernel each time."""
-    run, numbers = secrets.token_hex(6), count()
-    return lambda: f"req_{run}{next(numbers):08x}"

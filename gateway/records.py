@@ -83,6 +83,28 @@ class Timeline(msgspec.Struct, gc=False):
     done: float | None = None
 
 
+class Trace(msgspec.Struct, frozen=True, gc=False):
+    """A request's place in a distributed trace (W3C Trace Context).
+
+    Attributes:
+        span_id: of the request itself; the backend is told that it is the parent.
+        parent_id: the span of the caller; 0 where the trace begins here.
+        flags: as in `traceparent`, without those that nobody has given a meaning.
+        state: the caller's `tracestate`.
+    """
+
+    trace_id: int
+    span_id: int
+    parent_id: int = 0
+    flags: int = 0
+    state: str = ""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the trace is recorded."""
+        return bool(self.flags & 1)
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One exchange, finished: what metrics, the access log and `gateway why` are made from.
 
@@ -103,6 +125,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         gaps: seconds between socket reads that carried tokens.
         detail: the operator's view of what went wrong; may name backends.
         weights: the arms' weights when the request was assigned, and their revision.
+        trace: None where traces are off.
     """
 
     id: str
@@ -112,6 +135,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     path: str
     status: int
     outcome: Outcome
+    method: str = "POST"
     stream: bool = False
     key: str = ""
     model: str = "unknown"
@@ -133,6 +157,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detail: str = ""
     weights: dict[str, float] = {}
     revision: int = 0
+    trace: Trace | None = None
 
 
 class EngineFacts(msgspec.Struct, frozen=True, gc=False):

@@ -12,8 +12,15 @@ from gateway.settings import Settings
 # Digests and addresses with passwords in them are nobody's business either.
 HIDDEN = frozenset({"key_sha256", "database_url", "valkey_url"})
 
-# Read once: the listening socket and the database stay those of the start.
-AT_START = ("server.host", "server.port", "server.workers", "server.cors_origins", "database_url")
+# Read once: the listening socket, the database and the collector stay those of the start.
+AT_START = (
+    "server.host",
+    "server.port",
+    "server.workers",
+    "server.cors_origins",
+    "database_url",
+    "traces",
+)
 
 ABSENT = object()
 

@@ -66,6 +66,8 @@ class Handler:
             path=target.partition(b"?")[0][:200].decode("latin-1"),
             timeline=Timeline(context.clock()),
         )
+        if context.trace is not None:
+            self._draft.trace, self._headers = context.trace(headers)
         self._outgoing = Outgoing(
             reply,
             endpoint.dialect,

@@ -6,7 +6,7 @@ from array import array
 
 import msgspec
 
-from gateway.records import Api, NoToken, Outcome, Record, Timeline, Usage
+from gateway.records import Api, NoToken, Outcome, Record, Timeline, Trace, Usage
 
 _NO_TOKEN = {
     Outcome.OK: NoToken.EMPTY,
@@ -30,6 +30,7 @@ class Draft(msgspec.Struct, gc=False):
     api: Api
     path: str
     timeline: Timeline
+    method: str = "POST"
     stream: bool = False
     key: str = ""
     model: str = "unknown"
@@ -49,6 +50,7 @@ class Draft(msgspec.Struct, gc=False):
     detail: list[str] = []
     weights: dict[str, float] = {}
     revision: int = 0
+    trace: Trace | None = None
 
     def record(self, status: int, outcome: Outcome, bytes_out: int) -> Record:
         """The finished record."""
@@ -59,6 +61,7 @@ class Draft(msgspec.Struct, gc=False):
             timeline=self.timeline,
             api=self.api,
             path=self.path,
+            method=self.method,
             status=status,
             outcome=outcome,
             stream=self.stream,
@@ -82,4 +85,5 @@ class Draft(msgspec.Struct, gc=False):
             detail="; ".join(self.detail),
             weights=self.weights,
             revision=self.revision,
+            trace=self.trace,
         )

@@ -15,6 +15,7 @@ from gateway.settings.tree import (
     ServerSettings,
     Settings,
     Timeouts,
+    TraceSettings,
 )
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "ServerSettings",
     "Settings",
     "Timeouts",
+    "TraceSettings",
     "load",
 ]

@@ -16,6 +16,8 @@ from gateway.settings.types import (
     Count,
     CountOrZero,
     DatabaseUrl,
+    HeaderName,
+    HeaderValue,
     Host,
     KeyName,
     ModelName,
@@ -23,10 +25,12 @@ from gateway.settings.types import (
     Name,
     NoRepeats,
     Origin,
+    OtlpEndpoint,
     Percent,
     Port,
     Positive,
     PositiveOrZero,
+    Ratio,
     Rising,
     Secret,
     Sha256,
@@ -187,6 +191,18 @@ class MetricsSettings(Section):
     key: Secret | None = None
 
 
+class TraceSettings(Section):
+    """Where spans are sent, by OTLP over HTTP, and how many; without an endpoint there are none.
+
+    `sample_ratio` is of the traces that begin here: in others the caller has decided. `headers`
+    go with each export.
+    """
+
+    otlp_endpoint: OtlpEndpoint | None = None
+    sample_ratio: Ratio = 1.0
+    headers: dict[HeaderName, HeaderValue] = {}
+
+
 class Timeouts(Section):
     """Limits of an exchange, in seconds."""
 
@@ -219,6 +235,7 @@ class FixedSections(Section):
     server: ServerSettings = ServerSettings()
     admin: AdminSettings = AdminSettings()
     metrics: MetricsSettings = MetricsSettings()
+    traces: TraceSettings = TraceSettings()
     timeouts: Timeouts = Timeouts()
     admission: AdmissionSettings = AdmissionSettings()
     database_url: DatabaseUrl = "sqlite:///gateway.db"

@@ -31,6 +31,8 @@ _HOST = re.compile(r"[A-Za-z0-9._:%-]{1,255}")
 _URL = re.compile(r"[!-~]{1,2048}")
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[A-Za-z0-9.\-\[\]:]+")
 _SECRET = re.compile(r"[!-~]{1,4096}")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+_HEADER_VALUE = re.compile(r"[!-~](?:[ -~]{0,4094}[!-~])?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 RESERVED_MODEL = "unknown"
@@ -101,7 +103,22 @@ def _host(value: str) -> str:
 
 
 def _backend_url(value: str) -> str:
-    expected = "must be http(s)://host[:port][/prefix], such as http://127.0.0.1:8001"
+    url = _base_url(value, "http://127.0.0.1:8001", "the key a backend asks for goes in api_key")
+    if url.endswith("/v1"):
+        raise fault("must not end with /v1: the gateway adds the API's own path")
+    return url
+
+
+def _otlp_endpoint(value: str) -> str:
+    url = _base_url(value, "http://127.0.0.1:4318", "those a collector asks for go in headers")
+    if url.endswith("/v1/traces"):
+        raise fault("must not end with /v1/traces: the gateway adds that")
+    return url
+
+
+def _base_url(value: str, example: str, credentials: str) -> str:
+    """Scheme, host and path, without a slash at the end."""
+    expected = f"must be http(s)://host[:port][/prefix], such as {example}"
     if not _URL.fullmatch(value):
         raise fault(expected)
     try:
@@ -110,15 +127,12 @@ def _backend_url(value: str) -> str:
     except ValueError:
         raise fault(expected) from None
     if "@" in parts.netloc:
-        raise fault("must not hold credentials: the key a backend asks for goes in api_key")
+        raise fault(f"must not hold credentials: {credentials}")
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise fault(expected)
     if parts.query or parts.fragment or "?" in value or "#" in value:
         raise fault("must end with the host, the port or a path: no ? and no #")
-    path = parts.path.rstrip("/")
-    if path == "/v1" or path.endswith("/v1"):
-        raise fault("must not end with /v1: the gateway adds the API's own path")
-    return f"{parts.scheme}://{parts.netloc}{path}"
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 
 def _origin(value: str) -> str:
@@ -136,6 +150,18 @@ def _secret(value: SecretStr) -> SecretStr:
             "must be printable ASCII without spaces, at most 4096 characters, since it travels in "
             "an HTTP header"
         )
+    return value
+
+
+def _header_name(value: str) -> str:
+    if not _HEADER_NAME.fullmatch(value):
+        raise fault("must be the name of an HTTP header, such as authorization")
+    return value.lower()
+
+
+def _header_value(value: SecretStr) -> SecretStr:
+    if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
+        raise fault("must be printable ASCII, 1 to 4096 characters, without spaces around it")
     return value
 
 
@@ -193,8 +219,11 @@ ModelName = Annotated[str, AfterValidator(_model_name)]
 ModelPattern = Annotated[str, AfterValidator(_model_pattern)]
 Host = Annotated[str, AfterValidator(_host)]
 BackendUrl = Annotated[str, AfterValidator(_backend_url)]
+OtlpEndpoint = Annotated[str, AfterValidator(_otlp_endpoint)]
 Origin = Annotated[str, AfterValidator(_origin)]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 Sha256 = Annotated[str, AfterValidator(_sha256)]
 DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
 ValkeyUrl = Annotated[str, AfterValidator(_valkey_url)]
@@ -210,6 +239,7 @@ _Float = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[_Float, Field(gt=0), _number("must be a number above 0")]
 PositiveOrZero = Annotated[_Float, Field(ge=0), _number("must be a number, at least 0")]
 Share = Annotated[_Float, Field(gt=0, le=1), _number("must be a number above 0 and at most 1")]
+Ratio = Annotated[_Float, Field(ge=0, le=1), _number("must be a number from 0 to 1")]
 Percent = Annotated[_Float, Field(gt=0, le=100), _number("must be above 0 and at most 100 percent")]
 Weight = Annotated[_Float, Field(ge=0, le=1_000_000), _number("must be a number from 0 to 1000000")]
 NoRepeats = AfterValidator(_no_repeats)
