@@ -37,12 +37,13 @@ def stored(method: str, path: str) -> Understand | None:
         body: bytes,
         draft: Draft,
     ) -> Call:
+        draft.method = method
         pin = context.pins.get(parts[2], key.id)
         backend = context.table.backends.get(pin.backend) if pin else None
         if pin is None or backend is None:
             raise NotFound(NO_RESPONSE.format(id=parts[2][:100]), code="response_not_found")
         route = context.table.routes[backend.model]
-        draft.method, draft.model, draft.bytes_in = method, route.model, len(body)
+        draft.model, draft.bytes_in = route.model, len(body)
         draft.assigned_arm, draft.forced = backend.arm, True
         draft.weights, draft.revision = route.weights, route.revision
         upstream = route.settings.upstream_model or route.model

@@ -33,7 +33,7 @@ def span(record: Record, trace: Trace, resource: Resource) -> ReadableSpan:
     durations are exact whatever happens to the wall clock.
     """
     received = record.timeline.received
-    start = int(record.at * 1e9)
+    start = round(record.at * 1e6) * 1000  # a float holds no more of it than microseconds
     times = {
         name: start + round((at - received) * 1e9)
         for name in MARKS
