@@ -20,6 +20,8 @@ _HARMLESS = re.compile(r"[a-z_]{1,40}|.{1,20}")
 
 _AFTER_ALL = 2**31
 
+_HEADERS: Path = ("traces", "headers")
+
 _SENTENCES = {
     "string_type": "must be text: put it in quotes if it looks like a number or like yes and no",
     "bool_type": "must be true or false",
@@ -110,6 +112,9 @@ def of_validation(error: ValidationError) -> Iterator[Fault]:
             continue
         if path[-1:] == ("[key]",):
             path = path[:-1]
+        if path[:-1] == _HEADERS:
+            # Name and value are easily swapped.
+            path = (*_HEADERS, masked(str(path[-1])))
         yield Fault(path, _sentence(kind, path, one.get("ctx", {}), one["msg"]))
 
 

@@ -49,8 +49,13 @@ def test_a_secret_changed_and_is_not_shown() -> None:
     def edit(c: Any) -> None:
         c["keys"][0]["key"] = "sk-next-0123456789abcdefghijkl"
         c["backends"]["vllm-b"]["api_key"] = None
+        c["traces"] = {"headers": {"Authorization": "Bearer secret"}}
 
-    assert changed(edit) == ["backends.vllm-b.api_key: changed", "keys.dev.key: changed"]
+    assert changed(edit) == [
+        "traces.headers.authorization: added (takes effect at the next start)",
+        "backends.vllm-b.api_key: changed",
+        "keys.dev.key: changed",
+    ]
 
 
 def test_what_waits_for_a_restart_says_so() -> None:

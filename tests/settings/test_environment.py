@@ -6,7 +6,7 @@ import pytest
 
 from tests.settings.samples import GOOD, OTHER_KEY, changed, faults, loaded
 
-SECTIONS = "server, admin, metrics, timeouts, admission, database_url, valkey_url"
+SECTIONS = "server, admin, metrics, traces, timeouts, admission, database_url, valkey_url"
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:

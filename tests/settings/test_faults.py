@@ -107,6 +107,28 @@ CASES: list[tuple[str, Any, str]] = [
         'must be an origin such as https://console.example.com, or "*" for any',
     ),
     (
+        "traces/otlp_endpoint",
+        "127.0.0.1:4318",
+        "must be http(s)://host[:port][/prefix], such as http://127.0.0.1:4318",
+    ),
+    (
+        "traces/otlp_endpoint",
+        "http://c:4318/v1/traces/",
+        "must not end with /v1/traces: the gateway adds that",
+    ),
+    (
+        "traces/otlp_endpoint",
+        "http://u:p@c:4318",
+        "must not hold credentials: those a collector asks for go in headers",
+    ),
+    ("traces/sample_ratio", 1.5, "must be a number from 0 to 1"),
+    (
+        "traces/headers/authorization",
+        "",
+        "must be printable ASCII, 1 to 4096 characters, without spaces around it",
+    ),
+    ("traces/headers/a b", "x", "must be the name of an HTTP header, such as authorization"),
+    (
         "valkey_url",
         "redis://127.0.0.1",
         "Valkey is for state shared by several processes, which does not exist yet: leave it out "

@@ -23,6 +23,7 @@ SECRET = f"sk-{MARKER}-q8ZtR2wLx5Nc7Bd"
 KEPT = changed(
     ("admin", {"key": OTHER_KEY, "read_key": "d41f8cb98f0020e4998ecf8427e21b35"}),
     ("metrics", {"key": "a2c4e6f80b1d3f5a7c9e0b2d4f6a8c13"}),
+    ("traces", {"otlp_endpoint": "http://c:4318", "headers": {"authorization": "Basic x"}}),
     ("server", {"port": 8080, "cors_origins": ["http://a"]}),
     ("models/llama-3-70b/experiment", {"name": "x", "unit": "session"}),
     ("backends/vllm-a/engine", {"max_num_seqs": 8}),
