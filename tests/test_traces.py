@@ -171,6 +171,15 @@ async def test_refused_and_stored_requests_have_spans_too(
     assert not any("error.type" in one for one in found)
 
 
+async def test_the_encoding_thread_hands_over_soon_while_traces_are_on(
+    tmp_path: Path, collector: FakeCollector
+) -> None:
+    before = sys.getswitchinterval()
+    async with running(configuration(tmp_path, "http://127.0.0.1:9", **to(collector)), tmp_path):
+        assert sys.getswitchinterval() == pytest.approx(0.0005)
+    assert sys.getswitchinterval() == before
+
+
 async def test_a_collector_that_is_gone_is_nobodys_trouble(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +227,7 @@ async def calls(tmp_path: Path) -> set[str]:
         finally:
             sys.setprofile(None)
         assert it.gateway.context.trace is None
+        assert sys.getswitchinterval() == pytest.approx(0.005)
         for name, value in PARENT.items():
             assert backend.requests[1].headers[name] == value
     return found

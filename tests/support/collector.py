@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -64,9 +64,9 @@ class FakeCollector:
         return self.status
 
 
-def plain(attributes: Iterator[KeyValue] | list[KeyValue] | object) -> dict[str, Plain]:
+def plain(attributes: Iterable[KeyValue]) -> dict[str, Plain]:
     """OTLP's attributes as values of Python."""
-    return {one.key: _value(one.value) for one in attributes}  # type: ignore[attr-defined]
+    return {one.key: _value(one.value) for one in attributes}
 
 
 def _value(value: AnyValue) -> Plain:

@@ -1,7 +1,7 @@
 """W3C Trace Context: whose trace a request belongs to, and what the backend is told of it.
 
-This runs before each request is answered, so it is ours and needs nothing of OpenTelemetry, whose
-propagator takes ten times as long; a test holds the two against each other.
+This runs before each request is answered, so it is plain and takes 6 µs with everything, as long
+as OpenTelemetry's propagator takes to read the header; a test holds the two against each other.
 """
 
 from __future__ import annotations

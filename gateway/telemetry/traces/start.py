@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from random import Random
 
 from prometheus_client import CollectorRegistry
@@ -11,6 +12,10 @@ from gateway.settings import TraceSettings
 from gateway.telemetry.traces.context import TraceContexts
 from gateway.telemetry.traces.queue import SpanQueue
 
+# Seconds. While a thread encodes spans, the event loop waits for the interpreter at every turn:
+# with Python's own 5 ms for 5 to 7 ms in the median, with this for 0.7 ms.
+SWITCH_INTERVAL = 0.0005
+
 MISSING = (
     "traces.otlp_endpoint: needs packages that are not installed: "
     "pip install 'ttft-gateway[otel]' installs them"
@@ -18,7 +23,7 @@ MISSING = (
 
 
 class Traces:
-    """Both ends of a request's span.
+    """Both ends of a request's span. Threads take turns faster from here until `close`.
 
     Attributes:
         begin: gives a request its place in a trace, and the headers that tell the backend.
@@ -28,7 +33,14 @@ class Traces:
     def __init__(self, contexts: TraceContexts, spans: SpanQueue) -> None:
         self.begin = contexts.begin
         self.add = spans.add
-        self.close = spans.close
+        self._spans = spans
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+
+    def close(self) -> None:
+        """Send the last spans, for at most some seconds."""
+        self._spans.close()
+        sys.setswitchinterval(self._interval)
 
 
 def start(settings: TraceSettings, registry: CollectorRegistry) -> Traces | None:

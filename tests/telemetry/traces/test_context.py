@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -121,7 +121,8 @@ def test_the_ratio_is_kept_by_the_rule_of_opentelemetrys_sampler() -> None:
     contexts, sampler = TraceContexts(0.25, Random(7)), TraceIdRatioBased(0.25)
     traces = [contexts.begin([])[0] for _ in range(4000)]
     assert [trace.sampled for trace in traces] == [
-        sampler.should_sample(None, trace.trace_id, "").decision.is_sampled() for trace in traces
+        sampler.should_sample(None, trace.trace_id, "").decision is Decision.RECORD_AND_SAMPLE
+        for trace in traces
     ]
     assert 900 < sum(trace.sampled for trace in traces) < 1100
 
