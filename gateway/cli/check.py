@@ -16,6 +16,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from gateway.cli.check_engine import check_engine
+from gateway.cli.engine_file import EngineVersion
 from gateway.cli.main import WRONG
 from gateway.cli.meaning import KeyMeaning, Meaning, ModelMeaning, meaning
 from gateway.cli.table import plain_table
@@ -25,7 +27,14 @@ from gateway.settings.comparison import Comparison
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="The configuration file.")] = Path("gateway.yaml"),
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="The configuration file.", show_default="gateway.yaml"),
+    ] = None,
+    engine: Annotated[
+        Path | None, typer.Option(help="Check an engine configuration instead.", metavar="FILE")
+    ] = None,
+    engine_version: EngineVersion = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
     """Say in plain words what a configuration means, or list every fault in it.
@@ -34,12 +43,25 @@ def check(
     what is left out. The environment counts as it does for gateway serve; weights set in a
     running gateway do not. Ends with status 2 if there are faults.
 
+    With --engine, says of a configuration of vLLM what its chunk and cache settings do in a
+    version, and which of its flags that version has. Ends with status 2 if vLLM would refuse it.
+
     Example: gateway check gateway.yaml
+
+    Example: gateway check --engine deploy/vllm/chunk-64.yaml --engine-version 0.32
     """
+    if engine is not None:
+        if file is not None:
+            raise typer.BadParameter("give a configuration or --engine FILE, not both")
+        check_engine(engine, engine_version, as_json=as_json)
+        return
+    if engine_version is not None:
+        raise typer.BadParameter("--engine-version goes with --engine FILE")
+    path = file or Path("gateway.yaml")
     if as_json:
-        _show_json(file)
+        _show_json(path)
     else:
-        _Page().show(file, meaning(load(file, os.environ)))
+        _Page().show(path, meaning(load(path, os.environ)))
 
 
 def _show_json(file: Path) -> None:

@@ -39,6 +39,7 @@ COMMANDS = {
     "demo": Command("gateway.cli.demo:demo", "Try it: two simulated engines, traffic, a table."),
     "init": Command("gateway.cli.init:init", "Write a commented configuration with fresh keys."),
     "check": Command("gateway.cli.check:check", "Say in plain words what a configuration means."),
+    "engine": Command("gateway.cli.engine:app", "Start vLLM from one file, in any version."),
     "serve": Command("gateway.cli.serve:serve", "Run the gateway."),
     "connect": Command("gateway.cli.connect:connect", "Point a client at it, and try it."),
     "models": Command("gateway.cli.models:models", "List a running gateway's models."),

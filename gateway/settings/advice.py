@@ -8,16 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
-from math import ceil
 
 from gateway.settings.faults import Path, dotted
-from gateway.settings.tree import KeySettings, Model, Settings
-
-SMALL_CHUNK = 128
-"""Tokens of a step below which a prompt takes so many steps that its first token comes late."""
-
-PROMPT = 2000
-"""Tokens of the prompt that says how many."""
+from gateway.settings.tree import EngineSettings, KeySettings, Model, Settings
+from gateway.vllm import EngineConfig, check
 
 
 def advice(settings: Settings) -> list[str]:
@@ -59,34 +53,37 @@ def _arms(path: Path, model: Model) -> Iterator[tuple[Path, str]]:
 
 
 def _backends(settings: Settings) -> Iterator[tuple[Path, str]]:
-    used = {
-        backend
-        for model in settings.models.values()
+    served = {
+        backend: (name, model)
+        for name, model in settings.models.items()
         for arm in model.arms.values()
         for backend in arm.backends
     }
     for name, backend in settings.backends.items():
         path: Path = ("backends", name)
         engine = backend.engine
-        if name not in used:
+        if name not in served:
             yield path, "belongs to no arm, so it gets no request"
         elif engine is None or engine.max_num_batched_tokens is None:
             yield (
                 (*path, "engine", "max_num_batched_tokens"),
                 "not stated, so what the engine runs with cannot be verified",
             )
-        elif engine.max_num_batched_tokens < SMALL_CHUNK:
-            steps = ceil(PROMPT / engine.max_num_batched_tokens)
-            yield (
-                (*path, "engine", "max_num_batched_tokens"),
-                f"is below {SMALL_CHUNK}, so a prompt of {PROMPT} tokens takes at least {steps} "
-                "steps to its first token",
-            )
-        if engine is not None and engine.prefix_caching is False:
-            yield (
-                (*path, "engine", "prefix_caching"),
-                "is off, so prompts that begin alike are computed anew each time",
-            )
+        if engine is not None:
+            yield from _engine((*path, "engine"), engine, *served.get(name, (name, None)))
+
+
+def _engine(
+    path: Path, engine: EngineSettings, name: str, model: Model | None
+) -> Iterator[tuple[Path, str]]:
+    """What `gateway check --engine` would say, for the newest version of vLLM that is known."""
+    config = EngineConfig(
+        model=(model.upstream_model if model else None) or name,
+        max_model_len=model.context_window if model else None,
+        **engine.model_dump(),
+    )
+    for one in check(config):
+        yield (*path, one.field), f"{one.reason} ({one.versions}); try: {one.advice}"
 
 
 def _keys(settings: Settings) -> Iterator[tuple[Path, str]]:

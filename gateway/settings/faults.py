@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from inspect import isclass
 from typing import Any, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from gateway.settings.tree import LIST_TAG, Section, Settings
+from gateway.settings.tree import LIST_TAG, Settings
 from gateway.settings.types import FAULT
 
 Path = tuple[str | int, ...]
@@ -36,6 +36,7 @@ _SENTENCES = {
 _MISSING = {
     "arms": "is missing: name the engine configurations that serve the model, each with its weight",
     "backends": "is missing: a list of names that are defined under backends",
+    "model": "is missing: the model to serve, such as meta-llama/Meta-Llama-3-70B-Instruct",
     "name": "is missing: a name tells keys apart in logs and metrics",
     "url": "is missing: where the server listens, such as http://127.0.0.1:8001",
     "weight": "is missing: the arm's part of the traffic, such as 50",
@@ -102,13 +103,13 @@ def _position(path: Path, data: Any) -> list[int]:
     return places
 
 
-def of_validation(error: ValidationError) -> Iterator[Fault]:
-    """The faults pydantic found, in our words. Values are never repeated."""
+def of_validation(error: ValidationError, root: type[BaseModel] = Settings) -> Iterator[Fault]:
+    """The faults pydantic found in a `root`, in our words. Values are never repeated."""
     for one in error.errors(include_input=False, include_url=False):
         kind = one["type"]
         path = tuple(part for part in one["loc"] if part != LIST_TAG)
         if kind == "extra_forbidden":
-            yield _unknown_key(path)
+            yield _unknown_key(path, root)
             continue
         if path[-1:] == ("[key]",):
             path = path[:-1]
@@ -128,9 +129,9 @@ def _sentence(kind: str, path: Path, context: dict[str, Any], message: str) -> s
     return _SENTENCES.get(kind, message[:1].lower() + message[1:])
 
 
-def _unknown_key(path: Path) -> Fault:
+def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
     name = str(path[-1])
-    allowed = list(_section_at(path[:-1]).model_fields)
+    allowed = list(_section_at(path[:-1], root).model_fields)
     near = get_close_matches(name, allowed, n=1)
     hint = f", did you mean {near[0]}?" if near else "."
     return Fault(
@@ -138,9 +139,9 @@ def _unknown_key(path: Path) -> Fault:
     )
 
 
-def _section_at(path: Path) -> type[Section]:
+def _section_at(path: Path, root: type[BaseModel]) -> type[BaseModel]:
     """The section that stands at a path, which pydantic has walked before."""
-    section: type[Section] = Settings
+    section = root
     parts = iter(path)
     for part in parts:
         annotation = section.model_fields[str(part)].annotation
@@ -150,13 +151,13 @@ def _section_at(path: Path) -> type[Section]:
     return section
 
 
-def _section_in(annotation: Any) -> type[Section]:
-    if isclass(annotation) and issubclass(annotation, Section):
+def _section_in(annotation: Any) -> type[BaseModel]:
+    if isclass(annotation) and issubclass(annotation, BaseModel):
         return annotation
     return next(_section_in(part) for part in get_args(annotation) if _holds_section(part))
 
 
 def _holds_section(annotation: Any) -> bool:
-    if isclass(annotation) and issubclass(annotation, Section):
+    if isclass(annotation) and issubclass(annotation, BaseModel):
         return True
     return any(_holds_section(part) for part in get_args(annotation))

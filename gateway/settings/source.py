@@ -44,11 +44,14 @@ class _Loader(yaml.SafeLoader):
             ) from None
 
 
-def read(content: bytes, label: str) -> tuple[dict[str, Any], list[Fault]]:
+def read(
+    content: bytes, label: str, holding: str = "models, backends and keys"
+) -> tuple[dict[str, Any], list[Fault]]:
     """The mapping a file holds, and the faults that leave the rest of it readable.
 
     Args:
         label: what to call the file in a fault.
+        holding: what the mapping is to hold.
 
     Raises:
         ConfigError: the text cannot be read as one mapping.
@@ -61,7 +64,7 @@ def read(content: bytes, label: str) -> tuple[dict[str, Any], list[Fault]]:
         # JSON may be indented with tabs, which YAML refuses; inside strings JSON has none.
         text = text.replace("\t", " ")
     try:
-        return _parse(text, label)
+        return _parse(text, label, holding)
     except yaml.MarkedYAMLError as error:
         raise ConfigError([_syntax(error, label)]) from None
     except yaml.reader.ReaderError as error:
@@ -71,14 +74,14 @@ def read(content: bytes, label: str) -> tuple[dict[str, Any], list[Fault]]:
         raise ConfigError([f"{label}: is nested too deeply"]) from None
 
 
-def _parse(text: str, label: str) -> tuple[dict[str, Any], list[Fault]]:
+def _parse(text: str, label: str, holding: str) -> tuple[dict[str, Any], list[Fault]]:
     loader = _Loader(_BARE_REFERENCE.sub(rf"${_OPEN}\1{_CLOSE}", text))
     try:
         node = loader.get_single_node()
         if node is None:
             return {}, []
         if not isinstance(node, yaml.MappingNode):
-            raise ConfigError([f"{label}: must be a mapping with models, backends and keys"])
+            raise ConfigError([f"{label}: must be a mapping with {holding}"])
         faults = list(_repeats(node, (), set(), label))
         data: dict[str, Any] = loader.construct_document(node)
         return data, faults

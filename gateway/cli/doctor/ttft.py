@@ -18,7 +18,7 @@ from gateway.cli.key_form import sendable
 from gateway.cli.remote import Remote
 from gateway.errors import GatewayError
 from gateway.settings import EngineSettings, Settings
-from gateway.settings.advice import PROMPT, SMALL_CHUNK
+from gateway.vllm import PROMPT, SMALL_CHUNK
 
 TOPIC = Topic("ttft")
 
