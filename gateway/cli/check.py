@@ -29,7 +29,7 @@ from gateway.settings.comparison import Comparison
 def check(
     file: Annotated[
         Path | None,
-        typer.Argument(help="The configuration file.", show_default="gateway.yaml"),
+        typer.Argument(help="The configuration file; gateway.yaml by default.", show_default=False),
     ] = None,
     engine: Annotated[
         Path | None, typer.Option(help="Check an engine configuration instead.", metavar="FILE")

@@ -69,7 +69,7 @@ def render(
 
     Example: gateway engine render deploy/vllm/baseline.yaml --for compose --engine-version 0.32
 
-    Example: gateway engine render deploy/vllm/chunk-64.yaml --for config > engine.yaml
+    Example: gateway engine render deploy/vllm/chunk-64.yaml --for config
     """
     if one_line and form is not Form.COMMAND:
         raise typer.BadParameter("--one-line is for --for command")

@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from gateway.settings.faults import Path, dotted
 from gateway.settings.tree import EngineSettings, KeySettings, Model, Settings
-from gateway.vllm import EngineConfig, check
+from gateway.vllm import EVERY_VERSION, EngineConfig, check
 
 
 def advice(settings: Settings) -> list[str]:
@@ -83,7 +83,8 @@ def _engine(
         **engine.model_dump(),
     )
     for one in check(config):
-        yield (*path, one.field), f"{one.reason} ({one.versions}); try: {one.advice}"
+        scope = "" if one.versions == EVERY_VERSION else f" ({one.versions})"
+        yield (*path, one.field), f"{one.reason}{scope}; try {one.advice}"
 
 
 def _keys(settings: Settings) -> Iterator[tuple[Path, str]]:

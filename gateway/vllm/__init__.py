@@ -17,7 +17,7 @@ It does no I/O and imports nothing else of ours, so that it can be used on its o
 from gateway.vllm.checks import FULL_MEMORY, PROMPT, SMALL_CHUNK, check
 from gateway.vllm.config import EngineConfig
 from gateway.vllm.files import command, config_command, config_json, config_yaml
-from gateway.vllm.findings import Finding, Severity
+from gateway.vllm.findings import EVERY_VERSION, Finding, Severity
 from gateway.vllm.flags import Fate, Flag, Kind, flag
 from gateway.vllm.launch import Launch, Remark, launch
 from gateway.vllm.manifests import compose, kubernetes
@@ -25,6 +25,7 @@ from gateway.vllm.prefix import cached_prefix_tokens, can_reuse_prefix
 from gateway.vllm.version import NEWEST, Version, runs_v1
 
 __all__ = [
+    "EVERY_VERSION",
     "FULL_MEMORY",
     "NEWEST",
     "PROMPT",

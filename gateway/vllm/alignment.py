@@ -13,6 +13,7 @@ DEFAULT_BLOCK = 16
 
 _V0_ROUNDS = Version.parse("0.7")
 _ALIGN_MODE = Version.parse("0.16")
+_BLOCK_FITS_CHUNK = (Version.parse("0.20"), Version.parse("0.25"))
 
 
 def alignment(config: EngineConfig, version: Version) -> Iterator[Finding]:
@@ -71,7 +72,8 @@ def _in_v1(config: EngineConfig, version: Version, chunk: int, block: int) -> It
 
 
 def _in_align_mode(version: Version, chunk: int, block: int) -> Iterator[Finding]:
-    if chunk < block and version < Version.parse("0.25"):
+    first, beyond = _BLOCK_FITS_CHUNK
+    if chunk < block and first <= version < beyond:
         yield Finding(
             "max_num_batched_tokens",
             Severity.ERROR,

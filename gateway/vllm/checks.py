@@ -10,7 +10,7 @@ from math import ceil
 
 from gateway.vllm.alignment import alignment
 from gateway.vllm.config import EngineConfig
-from gateway.vllm.findings import Finding, Severity
+from gateway.vllm.findings import EVERY_VERSION, Finding, Severity
 from gateway.vllm.flags import Fate, canonical, flag, release_for
 from gateway.vllm.launch import absence
 from gateway.vllm.version import NEWEST, Version, runs_v1
@@ -27,7 +27,6 @@ FULL_MEMORY = 0.95
 _ALWAYS_CHUNKS = Version.parse("0.12")
 _CHECKS_THRESHOLD = Version.parse("0.28")
 
-_EVERY = "every version"
 _SCHEDULER_CONFIG = "vllm/config/scheduler.py in 0.32.0, verify_max_model_len"
 _EXPERIENCE = "experience with 0.6-era engines on H100, Llama 3 70B"
 _ARG_UTILS = "vllm/engine/arg_utils.py"
@@ -73,7 +72,7 @@ def _refused(config: EngineConfig, version: Version) -> Iterator[Finding]:
             "max_num_batched_tokens",
             Severity.ERROR,
             f"{chunk} is below max_num_seqs ({config.max_num_seqs}), so vLLM does not start",
-            _EVERY,
+            EVERY_VERSION,
             f"max_num_seqs: {chunk}, or a larger chunk",
             _SCHEDULER_CONFIG,
         )
@@ -84,7 +83,7 @@ def _refused(config: EngineConfig, version: Version) -> Iterator[Finding]:
             Severity.ERROR,
             f"{chunk} is below max_model_len ({context}) while chunked prefill is off, so vLLM "
             "does not start",
-            _EVERY if config.chunked_prefill is False else "V0, where it is off by default",
+            EVERY_VERSION if config.chunked_prefill is False else "V0, where it is off by default",
             f"chunked_prefill: true, or max_num_batched_tokens: {context}",
             _SCHEDULER_CONFIG,
         )
@@ -120,7 +119,7 @@ def _chunk(config: EngineConfig, version: Version) -> Iterator[Finding]:
             Severity.WARNING,
             f"{chunk} is below {SMALL_CHUNK}, so a prompt of {PROMPT} tokens takes at least "
             f"{ceil(PROMPT / chunk)} steps to its first token",
-            _EVERY,
+            EVERY_VERSION,
             "512, then 256 and 1024 beside it",
             f"{_EXPERIENCE}; the CPU build of 0.32.0: P50 1096 ms at 64, 286 ms at 512",
         )
@@ -130,7 +129,7 @@ def _chunk(config: EngineConfig, version: Version) -> Iterator[Finding]:
             Severity.WARNING,
             f"{chunk} is not below max_model_len ({context}), so no prompt is ever cut into chunks "
             "by it, only by what else runs in the same step",
-            _EVERY,
+            EVERY_VERSION,
             "512, then 256 and 1024 beside it",
             "chunks are min(remaining tokens, budget): vllm/v1/core/sched/scheduler.py in 0.32.0",
         )
@@ -144,7 +143,7 @@ def _memory(config: EngineConfig) -> Iterator[Finding]:
             Severity.WARNING,
             f"{share:g} is above {FULL_MEMORY}, which leaves no room for what is not measured at "
             "start: memory runs out, and first tokens become uneven",
-            _EVERY,
+            EVERY_VERSION,
             "0.9",
             f"{_EXPERIENCE}; the default is 0.9 up to 0.16, 0.92 in 0.20 and newer",
         )
@@ -158,7 +157,7 @@ def _prefix(config: EngineConfig, version: Version) -> Iterator[Finding]:
             "prefix_caching",
             Severity.WARNING,
             f"{how}, so prompts that begin alike are computed anew each time",
-            _EVERY if config.prefix_caching is False else "V0: 0.6, 0.7",
+            EVERY_VERSION if config.prefix_caching is False else "V0: 0.6, 0.7",
             "prefix_caching: true",
             f"{_ARG_UTILS} in 0.6.3.post1 (off by default) and 0.32.0 (on)",
         )
@@ -170,7 +169,7 @@ def _prefix(config: EngineConfig, version: Version) -> Iterator[Finding]:
             Severity.WARNING,
             f"{shared} is less than a block of {block}, so the cache never finds what prompts "
             "share",
-            _EVERY,
+            EVERY_VERSION,
             f"block_size: 16, or a shared beginning of {block} tokens and more",
             "cached_prefix_tokens; vllm/v1/core/kv_cache_manager.py in 0.32.0",
         )
@@ -188,7 +187,7 @@ def _flags(config: EngineConfig, version: Version) -> Iterator[Finding]:
                 path,
                 Severity.WARNING,
                 f"is no flag of any version, but {found.name} is",
-                _EVERY,
+                EVERY_VERSION,
                 f"scheduling_policy, or {found.name}",
                 source,
             )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from math import inf, prod
+from math import inf
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from gateway.vllm.flags import canonical
+from gateway.vllm.flags import canonical, renamed
 from gateway.vllm.kinds import (
     Count,
     CountOrZero,
@@ -100,14 +107,16 @@ class EngineConfig(BaseModel):
 
     @field_validator("flags")
     @classmethod
-    def _no_setting_twice(cls, flags: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        settings = {flag: setting for setting, flag in FIELD_FLAGS.items()}
+    def _nothing_twice(
+        cls, flags: dict[str, JsonValue], info: ValidationInfo
+    ) -> dict[str, JsonValue]:
+        settings = {flag: setting for setting, flag in FIELD_FLAGS.items()} | {"model": "model"}
         for name in flags:
             plain = canonical(name)
-            if plain == "model" or plain in settings:
-                raise fault(
-                    f"{name} has a setting of its own, {settings.get(plain, plain)}: use that"
-                )
+            setting = settings.get(renamed(plain), "")
+            # A wrong name is put right, unless the right one is there, too.
+            if plain in settings or info.data.get(setting) is not None:
+                raise fault(f"{name} has a setting of its own: use {setting}")
         return flags
 
     def chunks_prefill(self, version: Version) -> bool:
@@ -119,9 +128,3 @@ class EngineConfig(BaseModel):
         if self.chunked_prefill is not None:
             return self.chunked_prefill
         return runs_v1(version, self.env) or (self.max_model_len or inf) > _LONG_CONTEXT
-
-    @property
-    def gpus(self) -> int:
-        """The GPUs one server takes."""
-        sizes = (self.tensor_parallel_size, self.pipeline_parallel_size, self.data_parallel_size)
-        return prod(size or 1 for size in sizes)

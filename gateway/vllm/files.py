@@ -115,6 +115,9 @@ def _entry(one: Argument) -> tuple[str, JsonValue]:
     # `no-x: true` is read by all.
     if one.value is False and one.kind is Kind.BOOLEAN:
         return f"no-{one.name}", True
+    if one.kind is Kind.STORE_BOOLEAN:
+        # 0.7.3 looks for it by this name, and drops a `false` under the other.
+        return one.name.replace("-", "_"), one.value
     value = one.plain
     if isinstance(value, list) and len(value) == 1:
         return one.name, value[0]
@@ -124,6 +127,9 @@ def _entry(one: Argument) -> tuple[str, JsonValue]:
 def _fits_in_file(one: Argument, version: Version) -> bool:
     if isinstance(one.plain, list) and len(one.plain) > 1:
         return version >= _READS_LISTS
+    if str(one.plain).startswith("-"):
+        # It would be taken for the next flag.
+        return False
     if one.value is True and one.kind is not Kind.STORE_BOOLEAN:
         return version >= _READS_BOOLEANS
     return True

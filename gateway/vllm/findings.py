@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+EVERY_VERSION = "every version"
+
 
 class Severity(StrEnum):
     ERROR = "error"

@@ -88,8 +88,7 @@ def flag(name: str, version: Version) -> Flag:
     The flags are those of the newest release of `RELEASES` that is not newer than the version.
     `no-NAME` counts as NAME.
     """
-    plain = canonical(name)
-    plain = _RENAMED.get(plain, plain)
+    plain = renamed(canonical(name))
     place = _release_of(version)
     spans = _SPANS.get(plain, ())
     for span in spans:
@@ -109,6 +108,11 @@ def canonical(name: str) -> str:
     plain = name.lstrip("-").replace("_", "-")
     positive = plain.removeprefix("no-")
     return positive if plain not in _SPANS and positive in _SPANS else plain
+
+
+def renamed(name: str) -> str:
+    """The real name of a flag that is often called by another."""
+    return _RENAMED.get(name, name)
 
 
 def known(version: Version) -> list[str]:

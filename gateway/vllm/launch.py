@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from pydantic import JsonValue
 
@@ -14,6 +15,8 @@ from gateway.vllm.version import NEWEST, Version
 
 _JSON_LISTS = frozenset({"allowed-headers", "allowed-methods", "allowed-origins"})
 """Flags that take a list as one JSON value; all others take its items one after the other."""
+
+_PARALLELISM = frozenset({"tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"})
 
 _REASONING_BY_ITSELF = Version.parse("0.9")
 """Before it `--reasoning-parser` needed `--enable-reasoning` beside it."""
@@ -74,6 +77,12 @@ class Launch:
     version: Version
     arguments: tuple[Argument, ...]
     remarks: tuple[Remark, ...]
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs one server takes, with the kinds of parallelism that the version has."""
+        sizes = (one.value for one in self.arguments if one.name in _PARALLELISM)
+        return prod(size for size in sizes if isinstance(size, int))
 
 
 def launch(config: EngineConfig, version: Version | None = None) -> Launch:

@@ -36,7 +36,7 @@ def compose(launch: Launch) -> str:
         "deploy": {
             "resources": {
                 "reservations": {
-                    "devices": [{"driver": "nvidia", "count": config.gpus, "capabilities": ["gpu"]}]
+                    "devices": [{"driver": "nvidia", "count": launch.gpus, "capabilities": ["gpu"]}]
                 }
             }
         },
@@ -62,7 +62,7 @@ def kubernetes(launch: Launch) -> str:
         "args": [word.replace("$(", "$$(") for word in _arguments(launch)],
         "env": [_kubernetes_variable(config.name, *item) for item in config.env.items()],
         "ports": [{"name": "http", "containerPort": config.port}],
-        "resources": {"limits": {"nvidia.com/gpu": config.gpus}},
+        "resources": {"limits": {"nvidia.com/gpu": launch.gpus}},
         # Loading a large model takes minutes, in which it is neither alive nor dead.
         "startupProbe": {**health, "periodSeconds": 10, "failureThreshold": 180},
         "readinessProbe": {**health, "periodSeconds": 5},

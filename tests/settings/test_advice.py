@@ -72,8 +72,8 @@ def test_a_chunk_so_small_that_prompts_take_many_steps() -> None:
         return {"url": "http://x", "engine": {"max_num_batched_tokens": tokens}}
 
     assert remarks(backends={"a": chunk(128), "b": chunk(64)}) == [
-        "backends.b.engine.max_num_batched_tokens: is below 128, so a prompt of 2000 tokens takes "
-        "at least 32 steps to its first token"
+        "backends.b.engine.max_num_batched_tokens: 64 is below 128, so a prompt of 2000 tokens "
+        "takes at least 32 steps to its first token; try 512, then 256 and 1024 beside it"
     ]
 
 
@@ -88,7 +88,31 @@ def test_engines_that_state_nothing_or_cache_nothing() -> None:
         f"backends.a.engine.max_num_batched_tokens: {unverified}",
         f"backends.b.engine.max_num_batched_tokens: {unverified}",
         "backends.b.engine.prefix_caching: is off, so prompts that begin alike are computed anew "
-        "each time",
+        "each time; try prefix_caching: true",
+    ]
+
+
+def test_engines_are_checked_against_the_model_they_serve() -> None:
+    model = {
+        "context_window": 8192,
+        "experiment": {"slo_ttft_ms": 1},
+        "arms": {"x": {"weight": 1, "backends": ["a"]}, "y": {"weight": 1, "backends": ["b"]}},
+    }
+    engines = [
+        {"max_num_batched_tokens": 8192, "gpu_memory_utilization": 0.97},
+        {"max_num_batched_tokens": 1000},
+    ]
+    backends = {
+        name: {"url": f"http://{name}", "engine": engine}
+        for name, engine in zip("ab", engines, strict=True)
+    }
+
+    found = remarks(models={"m": model}, backends=backends)
+
+    assert [one.partition(", ")[0] for one in found if one.startswith("backends")] == [
+        "backends.a.engine.max_num_batched_tokens: 8192 is not below max_model_len (8192)",
+        "backends.a.engine.gpu_memory_utilization: 0.97 is above 0.95",
+        "backends.b.engine.max_num_batched_tokens: 1000 is no multiple of the block (16 tokens)",
     ]
 
 
