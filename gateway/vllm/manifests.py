@@ -7,8 +7,8 @@ from typing import Any
 from gateway.vllm.files import as_yaml, comments, referenced
 from gateway.vllm.launch import Launch
 
-CACHE = "/root/.cache/huggingface"
-"""Where the image keeps downloaded models."""
+MODELS = "/models"
+"""Where downloaded models are kept, on a volume, if `HF_HOME` says nothing else."""
 
 
 def compose(launch: Launch) -> str:
@@ -16,15 +16,15 @@ def compose(launch: Launch) -> str:
 
     A `$` that compose would take for a reference is doubled.
     """
-    config = launch.config
+    config, environment = launch.config, _environment(launch)
     service: dict[str, Any] = {
         "image": _image(launch),
         # Images of different releases have different entry points.
         "entrypoint": ["vllm", "serve"],
         "command": [_doubled(word) for word in _arguments(launch)],
-        "environment": {name: _compose_value(value) for name, value in config.env.items()},
+        "environment": {name: _compose_value(value) for name, value in environment.items()},
         "ports": [f"{config.port}:{config.port}"],
-        "volumes": [f"models:{CACHE}"],
+        "volumes": [f"models:{environment['HF_HOME']}"],
         # Tensor-parallel workers talk through shared memory.
         "ipc": "host",
         "healthcheck": {
@@ -41,8 +41,6 @@ def compose(launch: Launch) -> str:
             }
         },
     }
-    if not config.env:
-        del service["environment"]
     return _page(launch, {"services": {config.name: service}, "volumes": {"models": None}})
 
 
@@ -52,7 +50,7 @@ def kubernetes(launch: Launch) -> str:
     A `$(` that Kubernetes would take for a reference is doubled. Variables that are passed on
     come from a Secret with the Deployment's name.
     """
-    config = launch.config
+    config, environment = launch.config, _environment(launch)
     labels = {"app.kubernetes.io/name": config.name}
     health = {"httpGet": {"path": "/health", "port": "http"}}
     container: dict[str, Any] = {
@@ -60,7 +58,7 @@ def kubernetes(launch: Launch) -> str:
         "image": _image(launch),
         "command": ["vllm", "serve"],
         "args": [word.replace("$(", "$$(") for word in _arguments(launch)],
-        "env": [_kubernetes_variable(config.name, *item) for item in config.env.items()],
+        "env": [_kubernetes_variable(config.name, *item) for item in environment.items()],
         "ports": [{"name": "http", "containerPort": config.port}],
         "resources": {"limits": {"nvidia.com/gpu": launch.gpus}},
         # Loading a large model takes minutes, in which it is neither alive nor dead.
@@ -69,11 +67,9 @@ def kubernetes(launch: Launch) -> str:
         "livenessProbe": {**health, "periodSeconds": 10, "failureThreshold": 3},
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},
-            {"name": "models", "mountPath": CACHE},
+            {"name": "models", "mountPath": environment["HF_HOME"]},
         ],
     }
-    if not config.env:
-        del container["env"]
     pod = {
         # For a Service called vllm it would set VLLM_PORT to an address, which vLLM reads, too.
         "enableServiceLinks": False,
@@ -107,6 +103,10 @@ def _page(launch: Launch, content: dict[str, Any]) -> str:
 def _arguments(launch: Launch) -> list[str]:
     words = [word for one in launch.arguments for word in one.words(joined=True)]
     return [launch.config.model, *words]
+
+
+def _environment(launch: Launch) -> dict[str, str]:
+    return {"HF_HOME": MODELS} | launch.config.env
 
 
 def _image(launch: Launch) -> str:

@@ -49,13 +49,18 @@ def test_compose_starts_the_same_server_whatever_the_image_s_entry_point() -> No
 
 
 def test_compose_passes_variables_on_and_keeps_dollars() -> None:
-    assert service()["environment"] == {"HF_TOKEN": "${TOKEN:?}", "PRICE": "5$$ $$(x)"}
+    assert service()["environment"] == {
+        "HF_HOME": "/models",
+        "HF_TOKEN": "${TOKEN:?}",
+        "PRICE": "5$$ $$(x)",
+    }
 
 
 def test_kubernetes_takes_secrets_from_a_secret_and_keeps_dollars() -> None:
     (container,) = pod()["containers"]
 
     assert container["env"] == [
+        {"name": "HF_HOME", "value": "/models"},
         {
             "name": "HF_TOKEN",
             "valueFrom": {"secretKeyRef": {"name": "chunk-512", "key": "TOKEN"}},
@@ -75,12 +80,13 @@ def test_kubernetes_asks_for_gpus_and_waits_for_the_model() -> None:
     assert pod()["enableServiceLinks"] is False
 
 
-def test_an_image_of_one_s_own_and_no_variables() -> None:
-    config = EngineConfig(model="m", image="registry.example/vllm:7")
+def test_an_image_and_a_place_for_models_of_one_s_own() -> None:
+    config = EngineConfig(model="m", image="registry.example/vllm:7", env={"HF_HOME": "/cache"})
 
     assert service(config)["image"] == "registry.example/vllm:7"
-    assert "environment" not in service(config)
-    assert "env" not in pod(config)["containers"][0]
+    assert service(config)["volumes"] == ["models:/cache"]
+    (container,) = pod(config)["containers"]
+    assert {"name": "models", "mountPath": "/cache"} in container["volumeMounts"]
 
 
 def test_remarks_stand_above() -> None:
