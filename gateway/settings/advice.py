@@ -82,7 +82,7 @@ def _engine(
         max_model_len=model.context_window if model else None,
         **engine.model_dump(),
     )
-    for one in check(config):
+    for one in check(config, complete=False):
         scope = "" if one.versions == EVERY_VERSION else f" ({one.versions})"
         yield (*path, one.field), f"{one.reason}{scope}; try {one.advice}"
 

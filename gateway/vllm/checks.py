@@ -24,6 +24,11 @@ PROMPT = 2000
 FULL_MEMORY = 0.95
 """The part of a GPU's memory above which nothing is left for what vLLM does not measure."""
 
+DEFAULT_SEQUENCES = 256
+MOST_SEQUENCES = 1024
+"""What `max_num_seqs` is by default: the latter on GPUs of 70 GB and more, in V1."""
+
+_BOUNDS_SEQUENCES = Version.parse("0.10")
 _ALWAYS_CHUNKS = Version.parse("0.12")
 _CHECKS_THRESHOLD = Version.parse("0.28")
 
@@ -32,15 +37,21 @@ _EXPERIENCE = "experience with 0.6-era engines on H100, Llama 3 70B"
 _ARG_UTILS = "vllm/engine/arg_utils.py"
 
 
-def check(config: EngineConfig, version: Version | None = None) -> list[Finding]:
+def check(
+    config: EngineConfig, version: Version | None = None, *, complete: bool = True
+) -> list[Finding]:
     """Everything worth knowing, errors first; for the version given, else the configuration's.
 
     Without either it is checked for the newest version known.
+
+    Args:
+        complete: whether what is not stated is left to vLLM, rather than just not known.
     """
     target = version or config.engine_version or NEWEST
     found = [
         *_version(target),
         *_refused(config, target),
+        *(_sequences(config, target) if complete else ()),
         *alignment(config, target),
         *_chunk(config, target),
         *_memory(config),
@@ -106,6 +117,34 @@ def _refused(config: EngineConfig, version: Version) -> Iterator[Finding]:
             "0.28 and newer; before, with max-num-partial-prefills",
             f"at most {context}, or 0 for no limit",
             _SCHEDULER_CONFIG,
+        )
+
+
+def _sequences(config: EngineConfig, version: Version) -> Iterator[Finding]:
+    """What follows where `max_num_seqs` is left to vLLM."""
+    chunk = config.max_num_batched_tokens
+    if chunk is None or config.max_num_seqs is not None:
+        return
+    bounded = runs_v1(version, config.env) and version >= _BOUNDS_SEQUENCES
+    if not bounded and chunk < DEFAULT_SEQUENCES:
+        yield Finding(
+            "max_num_seqs",
+            Severity.ERROR,
+            f"is not stated, and {DEFAULT_SEQUENCES} or more by default, which is above the chunk "
+            f"({chunk}), so vLLM does not start",
+            "V0, and V1 before 0.10",
+            f"max_num_seqs: {chunk}, or less",
+            f"{_ARG_UTILS} in 0.6.3.post1 to 0.9.2",
+        )
+    elif bounded and chunk < MOST_SEQUENCES:
+        yield Finding(
+            "max_num_seqs",
+            Severity.NOTE,
+            f"is not stated, so it is {DEFAULT_SEQUENCES} to {MOST_SEQUENCES} by the GPU, but at "
+            f"most the chunk ({chunk}): arms with other chunks may differ in it, too",
+            "V1, 0.10 and newer",
+            "the same max_num_seqs in every arm",
+            f"{_ARG_UTILS} in 0.32.0, _set_default_max_num_seqs_and_batched_tokens_args",
         )
 
 

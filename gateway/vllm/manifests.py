@@ -45,7 +45,7 @@ def compose(launch: Launch) -> str:
 
 
 def kubernetes(launch: Launch) -> str:
-    """A Deployment of one replica.
+    """A Deployment of one replica; the claim NAME-models it keeps downloaded models on is yours.
 
     A `$(` that Kubernetes would take for a reference is doubled. Variables that are passed on
     come from a Secret with the Deployment's name.

@@ -14,7 +14,8 @@ from tests.cli.conftest import Run
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "e.yaml"
     path.write_text(
-        "{model: m, max_num_batched_tokens: 100, prefix_caching: true, chunked_prefill: true}"
+        "{model: m, max_num_batched_tokens: 100, max_num_seqs: 64, prefix_caching: true, "
+        "chunked_prefill: true}"
     )
     return path
 
@@ -52,7 +53,7 @@ def test_the_same_file_is_no_error_in_the_newest_version(run: Run, file: Path) -
 
 
 def test_nothing_found(run: Run, file: Path) -> None:
-    file.write_text("{model: m, max_num_batched_tokens: 512}")
+    file.write_text("{model: m, max_num_batched_tokens: 512, max_num_seqs: 64}")
 
     result = run("check", "--engine", str(file))
 

@@ -45,6 +45,34 @@ def test_a_chunk_below_the_sequences(version: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("version", "chunk", "severities"),
+    [
+        ("0.6.3", 128, [Severity.ERROR]),
+        ("0.6.3", 256, []),
+        ("0.9.2", 128, [Severity.ERROR]),
+        ("0.10.2", 128, [Severity.NOTE]),
+        ("0.32", 512, [Severity.NOTE]),
+        ("0.32", 1024, []),
+    ],
+)
+def test_sequences_that_are_left_to_vllm(
+    version: str, chunk: int, severities: list[Severity]
+) -> None:
+    findings = found(version, max_num_batched_tokens=chunk, max_num_seqs=None)
+
+    assert [(one.field, one.severity) for one in findings] == [
+        ("max_num_seqs", severity) for severity in severities
+    ]
+
+
+def test_what_is_merely_not_known_of_an_engine_is_no_finding() -> None:
+    config = EngineConfig(model="m", max_num_batched_tokens=512)
+
+    assert [one.field for one in check(config)] == ["max_num_seqs"]
+    assert check(config, complete=False) == []
+
+
 @pytest.mark.parametrize(("chunk", "steps"), [(64, 32), (112, 18)])
 def test_a_small_chunk(chunk: int, steps: int) -> None:
     assert told(max_num_batched_tokens=chunk) == [
