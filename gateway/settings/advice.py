@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from gateway.settings.faults import Path, dotted
 from gateway.settings.tree import EngineSettings, KeySettings, Model, Settings
-from gateway.vllm import EVERY_VERSION, EngineConfig, check
+from gateway.vllm import EVERY_VERSION, EngineConfig, Version, check
 
 
 def advice(settings: Settings) -> list[str]:
@@ -76,11 +76,14 @@ def _backends(settings: Settings) -> Iterator[tuple[Path, str]]:
 def _engine(
     path: Path, engine: EngineSettings, name: str, model: Model | None
 ) -> Iterator[tuple[Path, str]]:
-    """What `gateway check --engine` would say, for the newest version of vLLM that is known."""
+    """What `gateway check --engine` would say; without a version, for the newest one known."""
     config = EngineConfig(
         model=(model.upstream_model if model else None) or name,
         max_model_len=model.context_window if model else None,
-        **engine.model_dump(),
+        # Cannot be stated there: who puts an engine behind this gateway means it to chunk.
+        chunked_prefill=True,
+        engine_version=Version.parse(engine.version) if engine.version else None,
+        **engine.model_dump(exclude={"version"}),
     )
     for one in check(config, complete=False):
         scope = "" if one.versions == EVERY_VERSION else f" ({one.versions})"

@@ -16,6 +16,7 @@ from gateway.settings.types import (
     Count,
     CountOrZero,
     DatabaseUrl,
+    EngineVersion,
     HeaderName,
     HeaderValue,
     Host,
@@ -133,6 +134,7 @@ class Model(Section):
 class EngineSettings(Section):
     """How a backend's engine was started, as far as the operator says; verified where it can be."""
 
+    version: EngineVersion | None = None
     max_num_batched_tokens: Count | None = None
     max_num_seqs: Count | None = None
     block_size: Count | None = None

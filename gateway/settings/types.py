@@ -20,6 +20,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from gateway.vllm import Version
+
 FAULT = "fault"
 """The error type whose message is already the sentence for the user."""
 
@@ -204,6 +206,14 @@ def _valkey_url(value: str) -> str:
     )
 
 
+def _engine_version(value: str) -> str:
+    try:
+        Version.parse(value)
+    except ValueError as error:
+        raise fault(str(error)) from None
+    return value
+
+
 def _workers(value: int) -> int:
     if value > 1:
         raise fault(
@@ -226,6 +236,7 @@ HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 Sha256 = Annotated[str, AfterValidator(_sha256)]
 DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
+EngineVersion = Annotated[str, AfterValidator(_engine_version)]
 ValkeyUrl = Annotated[str, AfterValidator(_valkey_url)]
 
 Count = Annotated[int, Field(ge=1), _number("must be a whole number, at least 1")]

@@ -55,7 +55,7 @@ def check(
         *alignment(config, target),
         *_chunk(config, target),
         *_memory(config),
-        *_prefix(config, target),
+        *_prefix(config, target, complete),
         *_flags(config, target),
     ]
     order = list(Severity)
@@ -188,9 +188,9 @@ def _memory(config: EngineConfig) -> Iterator[Finding]:
         )
 
 
-def _prefix(config: EngineConfig, version: Version) -> Iterator[Finding]:
-    v1 = runs_v1(version, config.env)
-    if config.prefix_caching is False or (config.prefix_caching is None and not v1):
+def _prefix(config: EngineConfig, version: Version, complete: bool) -> Iterator[Finding]:
+    by_default = config.prefix_caching is None and complete and not runs_v1(version, config.env)
+    if config.prefix_caching is False or by_default:
         how = "is off" if config.prefix_caching is False else "is not on, and off by default in V0"
         yield Finding(
             "prefix_caching",

@@ -53,6 +53,8 @@ def _matching(form: re.Pattern[str], sentence: str) -> AfterValidator:
 
 
 def _version(value: Any) -> Version:
+    if isinstance(value, Version):
+        return value
     if isinstance(value, float | int):
         raise fault('must be in quotes, such as "0.10": YAML takes it for the number 0.1')
     if not isinstance(value, str):

@@ -37,6 +37,12 @@ class Version:
             raise ValueError("is older than 0.6, the oldest release that is known here")
         return found
 
+    def covers(self, other: Version) -> bool:
+        """Whether who states this version may run the other: 0.32 covers 0.32.1."""
+        if self.text.count(".") == 1:
+            return (self.major, self.minor) == (other.major, other.minor)
+        return self == other
+
     @property
     def tag(self) -> str:
         """The tag of its image, `vllm/vllm-openai:TAG`."""

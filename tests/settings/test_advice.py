@@ -116,6 +116,32 @@ def test_engines_are_checked_against_the_model_they_serve() -> None:
     ]
 
 
+def test_engines_are_checked_for_the_version_they_state() -> None:
+    engine = {"max_num_batched_tokens": 1000, "prefix_caching": True}
+    backends = {
+        "a": {"url": "http://a", "engine": {**engine, "version": "0.6.3"}},
+        "b": {"url": "http://b", "engine": {**engine, "version": "0.32"}},
+    }
+    found = [one for one in remarks(backends=backends) if one.startswith("backends")]
+
+    assert ["the engine fails on the first request" in one for one in found] == [True, False]
+    assert ["costs no cache hits" in one for one in found] == [False, True]
+
+
+def test_what_an_old_engine_does_by_default_is_not_assumed_of_it() -> None:
+    engine = {"version": "0.6.3", "max_num_batched_tokens": 512}
+    model = {
+        "context_window": 8192,
+        "experiment": {"slo_ttft_ms": 1},
+        "arms": {"x": {"weight": 1, "backends": ["a"]}, "y": {"weight": 1, "backends": ["b"]}},
+    }
+    backends = {name: {"url": f"http://{name}", "engine": engine} for name in "ab"}
+
+    found = remarks(models={"m": model}, backends=backends)
+
+    assert not [one for one in found if one.startswith("backends")]
+
+
 def test_keys_without_limits_and_patterns_without_models() -> None:
     keys = [{"name": "dev", "key": "k", "models": ["claude-*"]}]
 

@@ -28,6 +28,19 @@ def test_the_tag_of_the_image(text: str, tag: str) -> None:
     assert Version.parse(text).tag == tag
 
 
+@pytest.mark.parametrize(
+    ("stated", "runs", "covered"),
+    [
+        ("0.32", "0.32.1", True),
+        ("0.32.0", "0.32.1", False),
+        ("0.32", "0.33.0", False),
+        ("0.6.3", "0.6.3.post1", True),
+    ],
+)
+def test_a_line_of_releases_covers_its_patches(stated: str, runs: str, covered: bool) -> None:
+    assert Version.parse(stated).covers(Version.parse(runs)) is covered
+
+
 @pytest.mark.parametrize("text", ["", "latest", "0", "0.32.", "0.32-beta", "0.5.5", "x0.32"])
 def test_what_is_no_version_or_too_old(text: str) -> None:
     with pytest.raises(ValueError, match=r"version of vLLM|older than 0\.6"):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gateway.records import EngineFacts
 from gateway.settings import EngineSettings
+from gateway.vllm import Version
 
 _DECLARED = (
     *("max_num_batched_tokens", "max_num_seqs", "block_size"),
@@ -21,11 +22,21 @@ def differences(declared: EngineSettings | None, told: EngineFacts) -> tuple[str
     """What runs otherwise than declared, a phrase each; what the engine does not tell is no
     difference, nor is what is not declared."""
     found = []
+    version = declared.version if declared else None
+    if version and told.version and not _runs(version, told.version):
+        found.append(f"version is declared as {version}, the engine runs {told.version}")
     for name in _DECLARED:
         claim, fact = getattr(declared, name, None), getattr(told, name)
         if claim is not None and fact is not None and claim != fact:
             found.append(f"{name} is declared as {_text(claim)}, the engine runs {_text(fact)}")
     return tuple(found)
+
+
+def _runs(declared: str, told: str) -> bool:
+    try:
+        return Version.parse(declared).covers(Version.parse(told))
+    except ValueError:  # a build of somebody's own, which can be of any version
+        return True
 
 
 def drift(peers: Mapping[str, EngineFacts]) -> tuple[str, ...]:

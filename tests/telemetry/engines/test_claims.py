@@ -31,6 +31,8 @@ TOLD = EngineFacts(
             {"max_num_batched_tokens": 2048},
             ("max_num_batched_tokens is declared as 2048, the engine runs 512",),
         ),
+        ({"version": "0.32"}, ()),
+        ({"version": "0.31"}, ("version is declared as 0.31, the engine runs 0.32.0",)),
         (
             {"prefix_caching": False, "block_size": 128},
             (
@@ -74,3 +76,9 @@ def test_what_differs_between_backends_is_told_with_their_names() -> None:
         "max_num_batched_tokens is 512 on a, 2048 on b",
         "the KV cache holds 100000 on a, 50000 on b tokens",
     )
+
+
+def test_a_build_of_one_s_own_can_be_of_any_version() -> None:
+    told = msgspec.structs.replace(TOLD, version="main-4f35be1")
+
+    assert differences(EngineSettings(version="0.32"), told) == ()
