@@ -13,7 +13,7 @@ COMPILE := $(VENV)/lock/bin/uv pip compile --quiet --universal --generate-hashes
 	--python-version 3.11 --no-header --no-annotate
 ARGS   ?=
 
-.PHONY: help demo test test-clients check bench bench-all lock dashboards deploy-tools clean setup
+.PHONY: help demo test test-clients check bench bench-all lock dashboards manifests deploy-tools clean setup
 
 help: ## Show this text.
 	@echo 'make TARGET [ARGS="…"]'
@@ -57,6 +57,13 @@ lock: $(READY) ## Pin what pyproject.toml asks for: ARGS=--upgrade takes newer v
 
 dashboards: $(READY) ## Write grafana/dashboards from grafana/source.
 	$(BIN)/python -m grafana.source
+
+manifests: $(TOOLS)/.ready ## Write what is generated of deploy/kubernetes, and what its overlays render to.
+	$(BIN)/python deploy/kubernetes/prometheus_rule.py \
+		>deploy/kubernetes/monitoring/prometheus-rule.yaml
+	for overlay in vllm simulated; do \
+		$(TOOLS)/bin/kubectl kustomize deploy/kubernetes/overlays/$$overlay \
+			>tests/deploy/rendered/$$overlay.yaml || exit 1; done
 
 deploy-tools: $(TOOLS)/.ready ## What tests of deploy/ judge with: hadolint, kubectl, Docker Compose, schemas.
 

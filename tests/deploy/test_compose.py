@@ -241,7 +241,7 @@ def test_secrets_are_made_once_and_are_nobody_elses(tmp_path: Path) -> None:
     subprocess.run(["sh", str(script)], check=True, capture_output=True)
     made = {path.name: path.read_text() for path in folder.iterdir()}
     assert set(made) == set(document()["secrets"])
-    assert all(re.fullmatch(r"[0-9a-f]{64}\n", value) for value in made.values())
+    assert all(re.fullmatch(r"[0-9a-f]{64}", value) for value in made.values())
     assert len(set(made.values())) == len(made)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o644}

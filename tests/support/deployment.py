@@ -72,5 +72,5 @@ def write_secrets(folder: Path) -> dict[str, str]:
     """Files as `deploy/compose/make-secrets` makes them, and what is in them, by name."""
     made = {name: secrets.token_hex(32) for name in document()["secrets"]}
     for name, value in made.items():
-        (folder / name).write_text(f"{value}\n")
+        (folder / name).write_text(value)
     return made
