@@ -49,7 +49,8 @@ lock: $(READY) ## Pin what pyproject.toml asks for: ARGS=--upgrade takes newer v
 	$(PIP) install --target $(VENV)/lock --upgrade uv
 	$(COMPILE) pyproject.toml --group dev --output-file requirements.lock $(ARGS)
 	$(COMPILE) --group build --constraints requirements.lock --output-file deploy/locks/build.lock
-	$(COMPILE) pyproject.toml --constraints requirements.lock --output-file deploy/locks/gateway.lock
+	$(COMPILE) pyproject.toml --extra otel --constraints requirements.lock \
+		--output-file deploy/locks/gateway.lock
 	$(COMPILE) pyproject.toml --extra console --constraints requirements.lock \
 		--output-file deploy/locks/console.lock
 	$(COMPILE) --group deploy-tools --output-file tests/deploy/tools.lock $(ARGS)

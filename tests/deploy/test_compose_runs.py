@@ -25,6 +25,8 @@ from tests.support.deployment import CONFIGURATIONS, ROOT, images, services, wri
 from tests.support.processes import Process, process
 from tests.support.prometheus import deployed, program
 
+pytestmark = pytest.mark.timeout(150)
+
 GATEWAY = [sys.executable, "-m", "gateway"]
 ENGINES = {"vllm-a": "engine-a", "vllm-b": "engine-b"}
 LOOPBACK = {"GATEWAY_SERVER__HOST": "127.0.0.1", "GATEWAY_SERVER__PORT": "0"}

@@ -124,7 +124,7 @@ class Build:
         assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_its_steps_install_a_gateway_that_runs(tmp_path: Path) -> None:
     """From the wheel and the locked packages alone, in an environment without pip."""
     build = Build(tmp_path)

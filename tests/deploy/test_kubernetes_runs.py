@@ -11,10 +11,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.support.deployment import write_secrets
 from tests.support.kubernetes import configuration, container, of_kind
 from tests.support.processes import process
+
+pytestmark = pytest.mark.timeout(150)
 
 GATEWAY = [sys.executable, "-m", "gateway"]
 LOOPBACK = {"GATEWAY_SERVER__HOST": "127.0.0.1", "GATEWAY_SERVER__PORT": "0"}
