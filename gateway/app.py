@@ -37,6 +37,7 @@ from gateway.telemetry.engines.engines import Engines
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.recent import Recent
 from gateway.telemetry.traces import start as traces
+from gateway.upstream.clients import Clients
 from gateway.upstream.pool import Pool
 
 
@@ -129,8 +130,10 @@ class Gateway:
 
     async def watch_health(self, probe_timeout: float = 2.0) -> None:
         """Probe the backends, and ask those that are up for their facts; until cancelled."""
-        engines = Engines(self._upstream_model, self._backends_of, self.metrics.own)
-        async with HttpProbe(probe_timeout) as probe, engines:
+        clients = Clients()
+        probe = HttpProbe(clients, probe_timeout)
+        engines = Engines(self._upstream_model, self._backends_of, self.metrics.own, clients)
+        async with contextlib.aclosing(clients), engines:
 
             async def check(backend: Backend) -> bool:
                 healthy = await probe(backend)
@@ -204,7 +207,7 @@ class Gateway:
         pool = self._pools.get(backend)
         if pool is None:
             connect = self.context.settings.timeouts.connect
-            pool = Pool(backend.url, connect_timeout=connect)
+            pool = Pool(backend.url, connect_timeout=connect, proxy=backend.settings.proxy)
             self._pools[backend] = pool
         return pool
 

@@ -10,6 +10,7 @@ import pytest
 from gateway.routing.backend import Backend
 from gateway.telemetry.engines.http import EngineHttp
 from gateway.telemetry.engines.work import EngineWork
+from gateway.upstream.clients import Clients
 from tests.simulator.running import serving
 from tests.support.running import ADMIN_KEY, Running, configuration, running
 
@@ -50,12 +51,12 @@ async def test_a_time_to_first_token_is_taken_apart(tmp_path: Path) -> None:
         running(configuration(tmp_path, engine.url), tmp_path) as it,
     ):
         backend = await learnt(it)
-        http = EngineHttp()
-        work = EngineWork(http, it.gateway.metrics.own)
+        clients = Clients()
+        work = EngineWork(EngineHttp(clients), it.gateway.metrics.own)
         await work.scrape(backend)
         await asyncio.gather(*(ask(it, f"{n} " + "word " * 400) for n in range(8)))
         await work.scrape(backend)
-        await http.aclose()
+        await clients.aclose()
     parts = backend.ttft_parts
     assert parts is not None and parts.comparable
     assert (parts.requests, parts.engine_requests) == (8, 8)
@@ -70,13 +71,13 @@ async def test_a_time_to_first_token_is_taken_apart(tmp_path: Path) -> None:
 async def test_unstreamed_requests_make_the_two_clocks_incomparable(tmp_path: Path) -> None:
     async with serving() as engine, running(configuration(tmp_path, engine.url), tmp_path) as it:
         backend = await learnt(it)
-        http = EngineHttp()
-        work = EngineWork(http, it.gateway.metrics.own)
+        clients = Clients()
+        work = EngineWork(EngineHttp(clients), it.gateway.metrics.own)
         await work.scrape(backend)
         for stream in (True, False, False, False):
             await ask(it, "word", stream)
         await work.scrape(backend)
-        await http.aclose()
+        await clients.aclose()
     parts = backend.ttft_parts
     assert parts is not None and not parts.comparable
     assert (parts.requests, parts.engine_requests) == (1, 4)

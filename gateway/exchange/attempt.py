@@ -105,11 +105,11 @@ class Attempt:
         self._connection = connection
         self.last_read = self._draft.timeline.sent = self._clock()
         self._forget_marks()
-        head = b"%b %b%b HTTP/1.1\r\nhost: %b\r\n%b%b%bcontent-length: %d\r\n\r\n" % (
+        head = b"%b %b%b HTTP/1.1\r\n%b%b%b%bcontent-length: %d\r\n\r\n" % (
             call.method,
-            pool.prefix,
+            pool.target,
             form.path,
-            pool.authority,
+            pool.host_lines,
             call.headers,
             self._authorization(),
             b"accept-encoding: identity\r\nx-request-id: %b\r\n" % self._draft.id.encode(),

@@ -28,6 +28,7 @@ class Backend:
         up: what health probes say.
         checked: a health probe has been answered, or has failed, at least once.
         probe_failures: health probes failed in a row.
+        trouble: why the last of them failed.
         facts: what its engine said of itself when it came up; None until it was asked.
         ttft_parts: where its first tokens' time went lately; None until that is known.
     """
@@ -44,6 +45,7 @@ class Backend:
     up: bool = True
     checked: bool = False
     probe_failures: int = 0
+    trouble: str = ""
     facts: EngineFacts | None = None
     ttft_parts: TtftParts | None = None
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from types import TracebackType
-from typing import Self
 
 import httpx
 
@@ -74,6 +72,7 @@ class Prober:
             async with asyncio.timeout(self._timeout):
                 return await self._probe(backend)
         except TimeoutError:
+            backend.trouble = f"no answer within {self._timeout:g} s"
             return False
         except Exception:
             # Whatever goes wrong in one probe, the others must go on.
@@ -90,55 +89,38 @@ class Prober:
             backend.probe_failures += 1
             up = backend.up and backend.probe_failures < self._failures
         if up is not backend.up:
-            logger.warning("backend %s is %s", backend.name, "up" if up else "down")
+            state = "up" if up else f"down ({backend.trouble or 'no probe ended'})"
+            logger.warning("backend %s is %s", backend.name, state)
         backend.up = up
 
 
 class HttpProbe:
     """A probe: `GET /health` of the backend, healthy if the answer is 200 (vLLM says 503 when its
-    engine is dead).
-
-    The body is not read and the connection not kept: that a backend still accepts connections is
-    part of the question.
+    engine is dead). The body is not read. Why it failed stands in the backend's `trouble`.
 
     Args:
+        client_of: the client that reaches a backend; it keeps no connection.
         timeout: seconds for each step of a probe.
-        transport: for tests; the network by default.
     """
 
     def __init__(
-        self, timeout: float = 2.0, transport: httpx.AsyncBaseTransport | None = None
+        self, client_of: Callable[[Backend], httpx.AsyncClient], timeout: float = 2.0
     ) -> None:
-        self._client = httpx.AsyncClient(
-            timeout=timeout,
-            trust_env=False,
-            # httpx admits 100 connections by default; the hundred-and-first backend would be down.
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
-            transport=transport,
-        )
+        self._client_of = client_of
+        self._timeout = timeout
 
     async def __call__(self, backend: Backend) -> bool:
         headers = {}
         if backend.api_key is not None:
             headers["authorization"] = f"Bearer {backend.api_key.decode()}"
         try:
-            async with self._client.stream(
-                "GET", f"{backend.url}/health", headers=headers
+            async with self._client_of(backend).stream(
+                "GET", f"{backend.url}/health", headers=headers, timeout=self._timeout
             ) as response:
-                return response.status_code == httpx.codes.OK
-        except (httpx.HTTPError, httpx.InvalidURL):
+                healthy = response.status_code == httpx.codes.OK
+                backend.trouble = "" if healthy else f"HTTP {response.status_code}"
+                return healthy
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            by = " by its proxy" if backend.settings.proxy else ""
+            backend.trouble = f"no answer{by}: {error or type(error).__name__}"
             return False
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        await self._client.aclose()

@@ -177,10 +177,10 @@ class Table:
         settings: valid, as `gateway.settings.load` returns them.
         clock: monotonic seconds, for the circuits.
         previous: the table in force so far. What still exists of it is taken over and changed in
-            place, so it must not be used afterwards. A backend is the same while its name, url
-            and key are; it then keeps its health, its circuit, its count of outstanding requests
-            and whether the operator took it out. Others vanish from the table, and live on in
-            the requests that run on them.
+            place, so it must not be used afterwards. A backend is the same while its name, url,
+            key and proxy are; it then keeps its health, its circuit, its count of outstanding
+            requests and whether the operator took it out. Others vanish from the table,
+            and live on in the requests that run on them.
     """
 
     def __init__(
@@ -192,6 +192,8 @@ class Table:
         old_routes = dict(previous.routes) if previous else {}
         old_backends = previous.backends if previous else {}
         for model, part in settings.models.items():
+            old = old_routes.get(model)
+            renamed = old is not None and old.settings.upstream_model != part.upstream_model
             backends = {
                 arm: [
                     self._backend(name, arm, model, settings.backends[name], old_backends.get(name))
@@ -199,6 +201,9 @@ class Table:
                 ]
                 for arm in part.arms
             }
+            if renamed:
+                for backend in (one for arm in backends.values() for one in arm):
+                    backend.facts = None  # they are about the model asked for until now
             route = old_routes.pop(model, None)
             if route is None:
                 route = Route(model, part, backends)
@@ -256,8 +261,11 @@ class Table:
         self, name: str, arm: str, model: str, settings: BackendSettings, old: Backend | None
     ) -> Backend:
         key = settings.api_key.get_secret_value().encode() if settings.api_key else None
-        if old is not None and (old.url, old.api_key) == (settings.url, key):
+        way = (settings.url, key, settings.proxy)
+        if old is not None and (old.url, old.api_key, old.settings.proxy) == way:
             backend = old
+            if backend.model != model:
+                backend.facts = None
             backend.arm, backend.model, backend.settings = arm, model, settings
         else:
             circuit = Circuit(self._clock)

@@ -31,6 +31,7 @@ from gateway.settings.types import (
     Port,
     Positive,
     PositiveOrZero,
+    ProxyUrl,
     Ratio,
     Rising,
     Secret,
@@ -143,9 +144,11 @@ class EngineSettings(Section):
 
 
 class BackendSettings(Section):
-    """One server process. `url` ends without a slash and without `/v1`."""
+    """One server process. `url` ends without a slash and without `/v1`; `proxy` carries all that
+    goes there, and may hold credentials."""
 
     url: BackendUrl
+    proxy: ProxyUrl | None = None
     api_key: Secret | None = None
     engine: EngineSettings | None = None
     apis: Annotated[

@@ -137,6 +137,22 @@ def _base_url(value: str, example: str, credentials: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 
+def _proxy_url(value: SecretStr) -> SecretStr:
+    expected = "must be http://[user:password@]host[:port], such as http://proxy.example:3128"
+    text = value.get_secret_value()
+    if not _URL.fullmatch(text):
+        raise fault(expected)
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise fault(expected) from None
+    rest = (parts.path.strip("/"), parts.query, parts.fragment)
+    if parts.scheme != "http" or not parts.hostname or port == 0 or any(rest):
+        raise fault(expected)
+    return value
+
+
 def _origin(value: str) -> str:
     if not _ORIGIN.fullmatch(value):
         raise fault('must be an origin such as https://console.example.com, or "*" for any')
@@ -230,6 +246,7 @@ ModelPattern = Annotated[str, AfterValidator(_model_pattern)]
 Host = Annotated[str, AfterValidator(_host)]
 BackendUrl = Annotated[str, AfterValidator(_backend_url)]
 OtlpEndpoint = Annotated[str, AfterValidator(_otlp_endpoint)]
+ProxyUrl = Annotated[SecretStr, AfterValidator(_proxy_url)]
 Origin = Annotated[str, AfterValidator(_origin)]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]

@@ -10,8 +10,12 @@ import asyncio
 import ssl
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
 from gateway.errors import BackendFailed
+from gateway.upstream import tunnel
 from gateway.upstream.connection import Connection
+from gateway.upstream.proxy import Proxy
 
 UNREACHABLE = "The model's server cannot be reached right now; try again in a moment."
 
@@ -21,9 +25,15 @@ class Pool:
 
     Args:
         url: `http://host:port/prefix` or `https://…` of the backend.
-        connect_timeout: seconds for TCP and TLS together.
+        connect_timeout: seconds for TCP and TLS together, and for a proxy's tunnel.
+        proxy: `http://[user:password@]host[:port]`, which carries everything: https through a
+            tunnel, http in the form proxies forward.
         max_idle: idle connections kept; more are closed.
         max_header_bytes: longest reply head accepted.
+
+    Attributes:
+        target: what a request's target begins with, before the path of the API.
+        host_lines: the lines of a request's head that say where it goes.
     """
 
     def __init__(
@@ -31,16 +41,21 @@ class Pool:
         url: str,
         *,
         connect_timeout: float,
+        proxy: SecretStr | None = None,
         max_idle: int = 256,
         max_header_bytes: int = 65536,
     ) -> None:
         parts = urlsplit(url)
-        self.secure = parts.scheme == "https"
-        self.host = parts.hostname or ""
-        self.port = parts.port or (443 if self.secure else 80)
-        self.prefix = parts.path.rstrip("/").encode()
-        self.authority = parts.netloc.encode()
-        self._tls = ssl.create_default_context() if self.secure else None
+        secure = parts.scheme == "https"
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if secure else 80)
+        self._tls = ssl.create_default_context() if secure else None
+        self._proxy = Proxy.of(proxy.get_secret_value()) if proxy else None
+        self.target = parts.path.rstrip("/").encode()
+        self.host_lines = b"host: %b\r\n" % parts.netloc.encode()
+        if self._proxy is not None and not secure:
+            self.target = b"http://%b%b" % (parts.netloc.encode(), self.target)
+            self.host_lines += self._proxy.authorization
         self.connect_timeout = connect_timeout
         self._max_idle = max_idle
         self._max_header_bytes = max_header_bytes
@@ -67,18 +82,26 @@ class Pool:
         Raises:
             BackendFailed: refused, unreachable, TLS failed, or not there in `connect_timeout`.
         """
-        loop = asyncio.get_running_loop()
+        by = f" by {self._proxy}" if self._proxy else ""
         try:
             async with asyncio.timeout(self.connect_timeout):
-                _, connection = await loop.create_connection(
-                    self._new, self.host, self.port, ssl=self._tls
-                )
+                connection = await self._open()
         except TimeoutError:
-            detail = f"no connection within {self.connect_timeout:g} s"
+            detail = f"no connection{by} within {self.connect_timeout:g} s"
             raise BackendFailed(UNREACHABLE, detail=detail) from None
         except OSError as error:
-            raise BackendFailed(UNREACHABLE, detail=f"cannot connect: {error}") from error
+            raise BackendFailed(UNREACHABLE, detail=f"cannot connect{by}: {error}") from error
         self.opened += 1
+        return connection
+
+    async def _open(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        host, port, proxy = self._host, self._port, self._proxy
+        if proxy is not None:
+            if self._tls is not None:
+                return await tunnel.connect(proxy, host, port, self._tls, self._new)
+            host, port = proxy.host, proxy.port
+        _, connection = await loop.create_connection(self._new, host, port, ssl=self._tls)
         return connection
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from gateway.routing.backend import Backend
 from gateway.routing.health import HttpProbe, Prober
 from gateway.routing.table import Table
+from gateway.upstream.clients import Clients
 from tests.routing.conftest import Clock, MakeTable
 
 
@@ -178,8 +180,8 @@ async def ask(
     make_table: MakeTable, answer: Callable[[httpx.Request], httpx.Response], **backend: str
 ) -> bool:
     table = make_table({"llama": {"a": (1, ["a1"])}}, backends={"a1": backend})
-    async with HttpProbe(transport=httpx.MockTransport(answer)) as probe:
-        return await probe(table.backends["a1"])
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+        return await HttpProbe(lambda _: client)(table.backends["a1"])
 
 
 @pytest.mark.parametrize(
@@ -237,5 +239,5 @@ async def test_the_network_is_asked_directly_whatever_proxy_the_environment_name
     table = make_table(
         {"llama": {"a": (1, ["a1"])}}, backends={"a1": {"url": f"http://127.0.0.1:{port}"}}
     )
-    async with server, HttpProbe() as probe:
-        assert await probe(table.backends["a1"])
+    async with server, aclosing(Clients()) as clients:
+        assert await HttpProbe(clients)(table.backends["a1"])

@@ -6,6 +6,7 @@ from math import inf, nan
 
 import pytest
 
+from gateway.records import EngineFacts
 from gateway.routing.assign import choose
 from tests.routing.conftest import MakeTable
 
@@ -51,6 +52,22 @@ def test_exact_names_beat_patterns_and_the_most_specific_pattern_wins(
 def test_a_version_after_at_is_part_of_a_name_that_a_pattern_takes(make_table: MakeTable) -> None:
     table = make_table(TWO, aliases=["claude-*"])
     assert table.resolve("claude-sonnet-4@20250514") == (table.routes["llama"], None)
+
+
+def test_what_an_engine_said_of_one_model_is_not_believed_of_another(
+    make_table: MakeTable,
+) -> None:
+    """It is asked anew at the next probe."""
+    facts = EngineFacts(other_models=("x",))
+    before = make_table(TWO)
+    before.backends["a1"].facts = facts
+    same = make_table(TWO, previous=before)
+    assert same.backends["a1"].facts is facts
+    renamed = make_table(TWO, previous=same, upstream_model="org/other")
+    assert renamed.backends["a1"].facts is None
+    renamed.backends["a1"].facts = facts
+    moved = make_table({"new": {"a": (1, ["a1"])}}, previous=renamed)
+    assert moved.backends["a1"].facts is None
 
 
 def test_an_unknown_arm_of_a_known_model_is_named_so_that_the_error_can_say_so(

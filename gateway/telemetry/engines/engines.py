@@ -13,7 +13,7 @@ import httpx
 from gateway.records import EngineFacts
 from gateway.telemetry.engines.claims import differences, drift
 from gateway.telemetry.engines.facts import Asked, Interview
-from gateway.telemetry.engines.http import EngineHttp
+from gateway.telemetry.engines.http import ClientOf, EngineHttp
 from gateway.telemetry.engines.parts import Own
 from gateway.telemetry.engines.work import EngineWork, Followed
 
@@ -40,8 +40,8 @@ class Engines:
         upstream_model: what engines call the model of this id.
         peers: all backends of the model of this id.
         own: the gateway's sums for the backend of this name.
+        client_of: the client that reaches a backend.
         timeout: seconds a question may take.
-        transport: for tests; the network by default.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class Engines:
         upstream_model: Callable[[str], str],
         peers: Callable[[str], Iterable[Watched]],
         own: Callable[[str], Own],
+        client_of: ClientOf,
         timeout: float = 5.0,
-        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._upstream_model = upstream_model
         self._peers = peers
-        self._http = EngineHttp(timeout, transport)
+        self._http = EngineHttp(client_of, timeout)
         self._interview = Interview(self._http, timeout)
         self._work = EngineWork(self._http, own, timeout=timeout)
         self._open: dict[Watched, asyncio.Task[None]] = {}
@@ -82,7 +82,6 @@ class Engines:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._http.aclose()
 
     def _begin(self, backend: Watched, question: Coroutine[None, None, None]) -> None:
         task = self._open[backend] = asyncio.create_task(question)

@@ -1,11 +1,13 @@
-"""Questions to an engine over HTTP: bounded in time and length, by no proxy of the environment."""
+"""Questions to an engine over HTTP: bounded in time and length."""
 
 from __future__ import annotations
 
-import ssl
+from collections.abc import Callable
 from typing import Protocol
 
 import httpx
+
+from gateway.settings import BackendSettings
 
 # An engine with a thousand adapters lists them in half of this.
 LONGEST_ANSWER = 2**20
@@ -20,6 +22,12 @@ class Reachable(Protocol):
     def url(self) -> str: ...
     @property
     def api_key(self) -> bytes | None: ...
+    @property
+    def settings(self) -> BackendSettings: ...
+
+
+ClientOf = Callable[[Reachable], httpx.AsyncClient]
+"""The client that reaches a backend; it keeps no connection, and is closed by who made it."""
 
 
 class EngineHttp:
@@ -27,20 +35,11 @@ class EngineHttp:
 
     Args:
         timeout: seconds for each step of a question; the caller bounds the whole.
-        transport: for tests; the network by default.
     """
 
-    def __init__(
-        self, timeout: float = 5.0, transport: httpx.AsyncBaseTransport | None = None
-    ) -> None:
-        self._client = httpx.AsyncClient(
-            timeout=timeout,
-            trust_env=False,
-            # The authorities that requests to backends trust, too.
-            verify=ssl.create_default_context(),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
-            transport=transport,
-        )
+    def __init__(self, client_of: ClientOf, timeout: float = 5.0) -> None:
+        self._client_of = client_of
+        self._timeout = timeout
 
     async def get(
         self, backend: Reachable, path: str, longest: int = LONGEST_ANSWER
@@ -51,8 +50,8 @@ class EngineHttp:
             httpx.HTTPError, httpx.InvalidURL: there was no answer, or the server failed.
         """
         body = bytearray()
-        async with self._client.stream(
-            "GET", backend.url + path, headers=_headers(backend)
+        async with self._client_of(backend).stream(
+            "GET", backend.url + path, headers=_headers(backend), timeout=self._timeout
         ) as reply:
             if reply.is_server_error:
                 reply.raise_for_status()
@@ -68,13 +67,11 @@ class EngineHttp:
         Raises:
             httpx.HTTPError, httpx.InvalidURL: there was no answer.
         """
-        async with self._client.stream(
-            "POST", backend.url + path, headers=_headers(backend), json={}
+        url, headers = backend.url + path, _headers(backend)
+        async with self._client_of(backend).stream(
+            "POST", url, headers=headers, json={}, timeout=self._timeout
         ) as reply:
             return reply.status_code
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
 
 
 def _headers(backend: Reachable) -> dict[str, str]:

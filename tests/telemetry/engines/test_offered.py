@@ -45,8 +45,9 @@ async def found(server: Server, timeout: float = 5.0, apis: object = "auto") -> 
     """A backend once it has been asked."""
     settings = BackendSettings.model_validate({"url": "http://h:1/p", "apis": apis})
     backend = FakeBackend(settings=settings)
-    transport = httpx.MockTransport(server)
-    async with Engines(str, lambda model: [backend], nothing_of, timeout, transport) as engines:
+    client = httpx.AsyncClient(transport=httpx.MockTransport(server))
+    asking = Engines(str, lambda _: [backend], nothing_of, lambda _: client, timeout)
+    async with client, asking as engines:
         engines.healthy(backend)
         await asyncio.gather(*engines._open.values())
     return backend
@@ -128,8 +129,9 @@ async def test_backends_that_differ_are_told_once(caplog: pytest.LogCaptureFixtu
         paths = ROUTES.values() if request.url.port == 1 else [ROUTES[Api.CHAT]]
         return listing(*paths)
 
-    transport = httpx.MockTransport(answer)
-    async with Engines(str, lambda model: backends, nothing_of, 5.0, transport) as engines:
+    client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    asking = Engines(str, lambda _: backends, nothing_of, lambda _: client)
+    async with client, asking as engines:
         for _ in range(2):
             for backend in backends:
                 backend.probe_failures = 1

@@ -24,9 +24,10 @@ class Watch:
         self.engine = self.served = (0.0, 0)
         self.answer: Callable[[], httpx.Response] = self.page
         self.backend = FakeBackend(facts=EngineFacts("0.32.0"))
-        self.http = EngineHttp(transport=httpx.MockTransport(lambda _: self.answer()))
+        client = httpx.AsyncClient(transport=httpx.MockTransport(lambda _: self.answer()))
+        http = EngineHttp(lambda _: client)
         self.work = EngineWork(
-            self.http, self.own, interval=15.0, samples=samples, clock=lambda: self.now
+            http, self.own, interval=15.0, samples=samples, clock=lambda: self.now
         )
 
     def page(self) -> httpx.Response:
@@ -104,7 +105,9 @@ async def test_an_engine_that_hangs_is_given_up() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    http = EngineHttp(transport=httpx.MockTransport(hang))
-    work = EngineWork(http, lambda _: Own(Total(0, 0), Total(0, 0)), timeout=0.05)
+    client = httpx.AsyncClient(transport=httpx.MockTransport(hang))
+    work = EngineWork(
+        EngineHttp(lambda _: client), lambda _: Own(Total(0, 0), Total(0, 0)), timeout=0.05
+    )
     async with asyncio.timeout(5):
         await work.scrape(FakeBackend())
