@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from gateway.cli import instructions
+from gateway.cli import instructions, programs
 from gateway.cli.main import FAILED
 from gateway.cli.remote import show_json
 from gateway.cli.target import Wanted, find
@@ -71,7 +71,8 @@ def connect(
     """Print the base URL, key and model for a client, and exactly what to set; or set it.
 
     --write shows the change, asks, keeps the old file beside the new one and puts the key into
-    it. --verify ends with status 1 if the client would not get an answer.
+    it; of a client that stores settings by a command of its own it runs that. --verify ends with
+    status 1 if the client would not get an answer.
 
     Example: gateway connect claude-code --verify
 
@@ -95,11 +96,12 @@ def connect(
     for remark in remarks:
         tell(f"\n{remark}")
     verdict = verify(profile, found.target, env=os.environ, use_proxy=use_proxy) if check else None
+    undone = "ran" in answer and answer["ran"] is None
     if as_json:
         show_json(answer | {"remarks": remarks, "verified": msgspec.to_builtins(verdict)})
     elif verdict is not None:
         _tell(verdict)
-    if verdict is not None and not verdict.ok:
+    if undone or (verdict is not None and not verdict.ok):
         raise typer.Exit(FAILED)
 
 
@@ -123,11 +125,12 @@ def _write(
 ) -> dict[str, Any]:
     """Make the changes that are needed, once they are agreed to."""
     setup = profile.setup(target, home.read)
+    if setup.program:
+        ran = programs.run(setup, target.key or "", tell, yes=yes, env=os.environ)
+        return {"written": [], "ran": ran}
     if not setup.files:
-        raise typer.BadParameter(
-            f"{profile.title} has no file to edit; without --write this prints what to do",
-            param_hint="--write",
-        )
+        tell(f"{profile.title} has no file of its own, so there is nothing to write.\n")
+        return _show(profile, target, home, tell, whole=whole) | {"written": []}
     changes = [change for change in map(home.change, setup.files) if change.needed]
     for change in changes:
         tell(change.shown(show_secrets=whole) + "\n")

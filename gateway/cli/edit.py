@@ -1,6 +1,6 @@
 """Settings merged into the text of a JSON, TOML or YAML file, with everything else left as it is.
 
-Pure: text in, text out. Comments and order stay; a JSON file keeps its indentation.
+Pure: text in, text out. Comments, order and layout stay.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from tomlkit.exceptions import TOMLKitError
 
+from gateway.cli import jsonc
 from gateway.clients.setup import Form, UserFile
 
 
@@ -56,7 +57,7 @@ def _empty(form: Form) -> MutableMapping[str, Any]:
 def _read(form: Form, text: str) -> MutableMapping[str, Any]:
     try:
         if form == "json":
-            content = json.loads(text)
+            content = jsonc.read(text)
         elif form == "toml":
             return tomlkit.parse(text)
         else:
@@ -72,12 +73,21 @@ def _read(form: Form, text: str) -> MutableMapping[str, Any]:
 
 def _written(form: Form, content: MutableMapping[str, Any], before: str) -> str:
     if form == "json":
-        return json.dumps(content, indent=_indent(before), ensure_ascii=False) + "\n"
+        return _json(content, before)
     if form == "toml":
         return tomlkit.dumps(content)
     out = StringIO()
     _yaml(before).dump(content, out)
     return out.getvalue()
+
+
+def _json(content: MutableMapping[str, Any], before: str) -> str:
+    if not before:
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    try:
+        return jsonc.updated(before, content)
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
 
 
 def _yaml(text: str) -> YAML:
@@ -87,13 +97,6 @@ def _yaml(text: str) -> YAML:
     if re.search(r"^ +- ", text, re.MULTILINE) or not text:
         yaml.indent(mapping=2, sequence=4, offset=2)
     return yaml
-
-
-def _indent(text: str) -> int | str:
-    found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
-    if found is None:
-        return 2
-    return "\t" if "\t" in found[1] else len(found[1])
 
 
 def _default(content: MutableMapping[str, Any], values: Mapping[str, Any]) -> bool:

@@ -60,6 +60,11 @@ class Home:
         self._env = env
 
     def path(self, file: UserFile) -> Path:
+        usual = self._usual(file)
+        others = (usual.with_name(name) for name in file.wins)
+        return next((other for other in others if other.exists()), usual)
+
+    def _usual(self, file: UserFile) -> Path:
         if file.moved is not None and self._env.get(file.moved[0]):
             variable, rest = file.moved
             return Path(self._env[variable]).expanduser() / rest

@@ -8,13 +8,16 @@ from gateway.records import Api
 
 
 def _setup(target: Target, read: ReadFile) -> Setup:
-    base_url, model = in_shell(target.base_url(Api.CHAT)), in_shell(target.model)
-    key = in_shell(target.key_or(KEY_IN_SHELL))
+    # It takes the key as an argument only: neither standard input nor a variable will do.
+    key, url = target.key_or(KEY_IN_SHELL), target.base_url(Api.CHAT)
+    program = ("cline", "auth", "openai-compatible", "-k", key, "-m", target.model, "-b", url)
     return Setup(
-        commands=(f"cline auth openai-compatible -k {key} -m {model} -b {base_url}",),
+        commands=(" ".join(map(in_shell, program)),),
+        program=program,
+        install="npm install -g cline",
         notes=(
             "In the editor: API provider OpenAI Compatible, with the base URL, key and model "
-            "above. Cline keeps them in a store of its own, so there is no file to edit.",
+            "above. Cline keeps them in a store of its own; its command is what writes there.",
         ),
     )
 

@@ -33,6 +33,7 @@ def _setup(target: Target, read: ReadFile) -> Setup:
                 {"provider": {PROVIDER: provider}, "model": f"{PROVIDER}/{target.model}"},
                 defaults={"$schema": "https://opencode.ai/config.json"},
                 moved=("XDG_CONFIG_HOME", "opencode/opencode.json"),
+                wins=("opencode.jsonc",),
             ),
         ),
     )

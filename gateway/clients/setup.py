@@ -51,6 +51,7 @@ class UserFile:
     Attributes:
         path: below the home directory.
         moved: a variable that names another folder, and the file's path below that.
+        wins: names of files beside it that the client reads after it; the one there is counts.
         values: to be merged into the file; None removes, lists of mappings go by their `name`.
         defaults: set only where the file says nothing.
     """
@@ -60,6 +61,7 @@ class UserFile:
     values: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     moved: tuple[str, str] | None = None
+    wins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Setup:
     Attributes:
         environment: variables of the shell that starts it; `$GATEWAY_KEY` as a value is that one.
         commands: to run once.
+        program: the client's own command, as words, where that alone can store the settings.
+        install: how to get that program.
         code: to paste, for clients that are written rather than configured.
         notes: sentences worth knowing.
         left: what remains to be done once the files are written.
@@ -77,6 +81,8 @@ class Setup:
     environment: Mapping[str, str] = field(default_factory=dict)
     files: tuple[UserFile, ...] = ()
     commands: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
+    install: str = ""
     code: str = ""
     notes: tuple[str, ...] = ()
     left: tuple[str, ...] = ()

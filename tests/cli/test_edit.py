@@ -97,7 +97,8 @@ def test_comments_and_other_settings_of_toml_stay() -> None:
 @pytest.mark.parametrize(("indent", "shown"), [(2, '  "'), (4, '    "'), ("\t", '\t"')])
 def test_json_keeps_its_order_and_indentation(indent: Any, shown: str) -> None:
     before = {"theme": "dark", "env": {"Z": "1", "ANTHROPIC_MODEL": "x"}, "hooks": [1, {"a": "ü"}]}
-    text = edited(FILES[".claude/settings.json"], json.dumps(before, indent=indent))
+    written = json.dumps(before, indent=indent, ensure_ascii=False)
+    text = edited(FILES[".claude/settings.json"], written)
     content = json.loads(text)
     assert list(content) == ["theme", "env", "hooks"]
     assert content["hooks"] == before["hooks"]
@@ -140,7 +141,7 @@ def test_our_own_entry_is_changed_where_it_stands() -> None:
 @pytest.mark.parametrize(
     ("form", "text", "reason"),
     [
-        ("json", "{\n  // a comment\n}", "in line 2"),
+        ("json", "{\n  // a comment\n  a\n}", "in line 3"),
         ("json", "[1]", "holds no mapping"),
         ("json", "[" * 100_000, "recursion"),
         ("toml", "a = ", "line 1"),

@@ -106,8 +106,8 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
 
 
 def test_files_that_are_not_what_their_names_say(home: Home, tmp_path: Path) -> None:
-    path = existing(tmp_path, "{ // mine\n}", 0o600)
-    with pytest.raises(GatewayError, match=r"is no JSON that can be edited safely .*line 1"):
+    path = existing(tmp_path, "{ // mine\n", 0o600)
+    with pytest.raises(GatewayError, match=r"is no JSON that can be edited safely .*line 2"):
         home.change(FILE)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(GatewayError, match="is not UTF-8 text"):
@@ -120,6 +120,14 @@ def test_a_variable_moves_the_file(tmp_path: Path) -> None:
     assert home.shown(FILE) == "~/else/s.json"
     assert Home(tmp_path, {"TOOL_HOME": "/opt/tool"}).shown(FILE) == "/opt/tool/s.json"
     assert Home(tmp_path, {"TOOL_HOME": ""}).shown(FILE) == "~/.tool/settings.json"
+
+
+@pytest.mark.parametrize("there", [[], ["s.json"], ["s.jsonc"], ["s.json", "s.jsonc"]])
+def test_the_file_that_wins_is_the_one_that_is_edited(tmp_path: Path, there: list[str]) -> None:
+    for name in there:
+        (tmp_path / name).write_text("{ // mine\n}")
+    path = Home(tmp_path, {}).change(UserFile("s.json", "json", {"a": "1"}, wins=("s.jsonc",))).path
+    assert path.name == ("s.jsonc" if "s.jsonc" in there else "s.json")
 
 
 SECRETS = """\

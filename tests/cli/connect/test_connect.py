@@ -1,14 +1,11 @@
-"""`gateway connect`: which gateway, key and model; what is printed; what is written where."""
+"""`gateway connect`: which gateway, key and model; what is printed."""
 
 from __future__ import annotations
 
 import json
 import shlex
-import stat
 import subprocess
-import tomllib
-from collections.abc import Callable, Iterator
-from io import StringIO
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +13,8 @@ import pytest
 
 from gateway.clients.known import CLIENTS
 from tests.settings.samples import KEY, OTHER_KEY, changed
-from tests.support.ports import nobody
 
 Run = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory and a working directory of the test's own, and no variables of others."""
-    for name in (
-        "GATEWAY_URL",
-        "GATEWAY_KEY",
-        "CODEX_HOME",
-        "CLAUDE_CONFIG_DIR",
-        "XDG_CONFIG_HOME",
-        "CONTINUE_GLOBAL_DIR",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.chdir(tmp_path)
-    return folder
-
-
-@pytest.fixture
-def closed() -> Iterator[str]:
-    with nobody() as url:
-        yield url
 
 
 def configured(tmp_path: Path, *changes: tuple[str, Any], name: str = "gateway.yaml") -> Path:
@@ -193,108 +164,3 @@ def test_a_key_that_the_shell_has_is_not_set_again(
         *("cline", "auth", "openai-compatible", "-k", "$GATEWAY_KEY"),
         *("-m", "llama", "-b", f"{closed}/v1"),
     ]
-
-
-# What is written
-
-
-def write(run: Run, closed: str, client: str, *words: str, key: str = KEY) -> Any:
-    words = ("--write", "--url", closed, "--key", key, "--model", "llama", *words)
-    return run("connect", client, *words)
-
-
-def test_a_change_is_shown_and_nothing_happens_without_a_yes(
-    run: Run, closed: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = home / ".claude" / "settings.json"
-    path.parent.mkdir()
-    path.write_text('{"theme": "dark"}')
-    for answer in ("n\n", ""):
-        monkeypatch.setattr("sys.stdin", StringIO(answer))
-        result = write(run, closed, "claude-code")
-        assert result.status == 1
-        assert '+    "ANTHROPIC_MODEL": "llama",' in result.out and KEY not in result.out
-        assert path.read_text() == '{"theme": "dark"}'
-    monkeypatch.setattr("sys.stdin", StringIO("y\n"))
-    assert write(run, closed, "claude-code").status == 0
-    content = json.loads(path.read_text())
-    assert (content["theme"], content["env"]["ANTHROPIC_AUTH_TOKEN"]) == ("dark", KEY)
-
-
-FILES = {
-    "claude-code": [".claude/settings.json"],
-    "codex": [".codex/config.toml", ".codex/auth.json"],
-    "opencode": [".config/opencode/opencode.json"],
-    "qwen": [".qwen/settings.json"],
-    "continue": [".continue/config.yaml"],
-}
-
-
-@pytest.mark.parametrize("client", FILES)
-def test_written_once_and_for_all(run: Run, closed: str, home: Path, client: str) -> None:
-    first = write(run, closed, client, "--yes")
-    assert first.status == 0, first.err
-    paths = [home / name for name in FILES[client]]
-    written = {path: path.read_bytes() for path in paths}
-    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in paths)
-    assert any(KEY.encode() in text for text in written.values())
-    assert KEY not in first.out and "others may read" not in first.out
-    second = write(run, closed, client)  # asks nothing, for there is nothing to do
-    assert second.status == 0 and "Everything stands there already" in second.out
-    third = write(run, closed, client, "--yes", key=OTHER_KEY)
-    assert third.status == 0 and KEY not in third.out and OTHER_KEY not in third.out
-    backups = [path for path in home.rglob("*.bak-*") if path.is_file()]
-    assert [KEY.encode() in path.read_bytes() for path in backups] == [True]
-    everything = b"".join(path.read_bytes() for path in paths)
-    assert OTHER_KEY.encode() in everything and KEY.encode() not in everything
-
-
-def test_a_file_others_may_read_is_told(run: Run, closed: str, home: Path) -> None:
-    path = home / ".qwen" / "settings.json"
-    path.parent.mkdir()
-    path.write_text("{}")
-    path.chmod(0o644)
-    out = write(run, closed, "qwen", "--yes").out
-    assert f"others may read: chmod 600 {path}" in out
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
-
-
-def test_a_login_of_codex_outlives_it(run: Run, closed: str, home: Path) -> None:
-    auth = home / ".codex" / "auth.json"
-    auth.parent.mkdir()
-    auth.write_text('{"tokens": {"access_token": "t"}}')
-    out = write(run, closed, "codex", "--yes").out
-    assert auth.read_text() == '{"tokens": {"access_token": "t"}}'
-    assert "set it in the shell that starts Codex" in out
-    config = tomllib.loads((home / ".codex" / "config.toml").read_text())
-    assert config["model_providers"]["ttft-gateway"]["env_key"] == "GATEWAY_KEY"
-
-
-def test_codex_home_is_heeded(
-    run: Run, closed: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CODEX_HOME", str(home / "elsewhere"))
-    answer = json.loads(write(run, closed, "codex", "--yes", "--json").out)
-    assert {Path(one["path"]).parent for one in answer["written"]} == {home / "elsewhere"}
-    assert not (home / ".codex").exists()
-
-
-@pytest.mark.parametrize("client", ["cline", "openai-python", "anthropic-python", "curl"])
-def test_who_has_no_file_has_none_written(
-    run: Run, closed: str, home: Path, client: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "300")
-    result = write(run, closed, client, "--yes")
-    assert result.status == 2 and "has no file to edit" in result.err
-    assert not list(home.iterdir())
-
-
-def test_a_file_that_cannot_be_edited_stops_it_before_anything_is_written(
-    run: Run, closed: str, home: Path
-) -> None:
-    auth = home / ".codex" / "config.toml"
-    auth.parent.mkdir()
-    auth.write_text("model = ")
-    result = write(run, closed, "codex", "--yes")
-    assert result.status == 1 and "is no TOML that can be edited safely" in result.err
-    assert [path.name for path in auth.parent.iterdir()] == ["config.toml"]
