@@ -173,6 +173,7 @@ class EngineFacts(msgspec.Struct, frozen=True, gc=False):
         block_size, cache_tokens: of the KV cache, in tokens.
         prefix_caching: whether prompts share blocks.
         gpu_memory_utilization: as it was started with, from 0 to 1.
+        other_models: the first of those it serves, where the one it is asked for is not among them.
     """
 
     version: str = ""
@@ -184,6 +185,7 @@ class EngineFacts(msgspec.Struct, frozen=True, gc=False):
     cache_tokens: int | None = None
     prefix_caching: bool | None = None
     gpu_memory_utilization: float | None = None
+    other_models: tuple[str, ...] | None = None
 
 
 class TtftParts(msgspec.Struct, frozen=True, gc=False):

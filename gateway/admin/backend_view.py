@@ -71,11 +71,16 @@ class BackendView(BaseModel):
     apis: list[str] | None = Field(
         description="Those it serves: as configured, or as found; null while not known."
     )
+    other_models: list[str] | None = Field(
+        default=None, description="What it serves where it lacks the model it is asked for."
+    )
+    trouble: str = Field(default="", description="Why it is down: how its last probe failed.")
     ttft_parts: PartsView | None = Field(description="Null until first tokens were counted.")
 
     @classmethod
     def of(cls, backend: Backend) -> BackendView:
         facts, declared = backend.facts, backend.settings.engine
+        others = facts.other_models if facts else None
         return cls(
             name=backend.name,
             model=backend.model,
@@ -94,6 +99,8 @@ class BackendView(BaseModel):
             engine_version=facts.version if facts else None,
             max_model_len=facts.max_model_len if facts else None,
             apis=sorted(backend.apis) if backend.apis is not None else None,
+            other_models=list(others) if others is not None else None,
+            trouble="" if backend.up else backend.trouble,
             ttft_parts=PartsView.of(backend.ttft_parts),
         )
 
@@ -102,7 +109,9 @@ class BackendView(BaseModel):
         if not self.enabled:
             return "taken out"
         if not self.up:
-            return "down (health probes fail)"
+            return f"down (health probes fail{f': {self.trouble}' if self.trouble else ''})"
         if self.circuit != "closed":
             return f"circuit {self.circuit.replace('_', ' ')} (requests fail)"
+        if self.other_models is not None:
+            return f"up, but lacks its model (serves {next(iter(self.other_models), 'none')})"
         return "up" if self.checked else "up (not probed yet)"

@@ -64,6 +64,29 @@ def test_an_open_circuit_shows(run: Run, url: str, control: FakeControl) -> None
     assert "circuit open" in run("backends").out
 
 
+@pytest.mark.parametrize(
+    ("served", "state"),
+    [
+        (("org/other", "x"), "up, but lacks its model (serves org/other)"),
+        ((), "up, but lacks its model (serves none)"),
+    ],
+)
+def test_an_engine_that_serves_another_model_is_not_just_up(
+    run: Run, url: str, control: FakeControl, served: tuple[str, ...], state: str
+) -> None:
+    backend = control.table.backends["vllm-a"]
+    backend.checked, backend.facts = True, EngineFacts(other_models=served)
+    assert f"  {state}  " in run("backends").out
+    view = json.loads(run("backends", "--json").out)[0]
+    assert (view["up"], view["usable"], view["other_models"]) == (True, True, list(served))
+
+
+def test_why_one_is_down_shows(run: Run, url: str, control: FakeControl) -> None:
+    backend = control.table.backends["vllm-a"]
+    backend.up, backend.trouble = False, "no answer by its proxy: 407"
+    assert "down (health probes fail: no answer by its proxy: 407)" in run("backends").out
+
+
 def test_list_in_json(run: Run, url: str) -> None:
     assert len(json.loads(run("backends", "--json").out)) == 3
     assert len(json.loads(run("backends", "list", "--json").out)) == 3

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 LONGEST_LISTING = 2 * 2**20
 LONGEST_VERSION = 64
+MODELS_NAMED = 10
 
 T = TypeVar("T")
 
@@ -76,9 +77,10 @@ class Interview:
             version = await self._ask(backend, "/version", _Version)
         apis = await self._apis(backend) if backend.settings.apis == "auto" else None
         cache, scheduler = await self._cache(backend), await self._scheduler(backend)
+        served = _found(backend, upstream_model, models.data) if models else None
         return EngineFacts(
             version=version.version[:LONGEST_VERSION] if version else "",
-            max_model_len=_window(backend, upstream_model, models.data) if models else None,
+            max_model_len=_window(served),
             apis=apis,
             max_num_batched_tokens=scheduler.max_num_batched_tokens,
             max_num_seqs=scheduler.max_num_seqs,
@@ -86,6 +88,7 @@ class Interview:
             cache_tokens=cache.tokens,
             prefix_caching=cache.prefix_caching,
             gpu_memory_utilization=cache.gpu_memory_utilization,
+            other_models=served if isinstance(served, tuple) else None,
         )
 
     async def _apis(self, backend: Asked) -> frozenset[str] | None:
@@ -138,16 +141,22 @@ class Interview:
             return None
 
 
-def _window(backend: Asked, model: str, served: list[_Served]) -> int | None:
+def _found(backend: Asked, model: str, served: list[_Served]) -> _Served | tuple[str, ...]:
+    """The model among those served, or the names of the first of these others."""
     found = next((one for one in served if one.id == model), None)
-    if found is None:
-        log.warning(
-            "backend %s serves no model %s but %s: see upstream_model of model %s",
-            backend.name,
-            model,
-            ", ".join(one.id for one in served[:10]) or "none",
-            backend.model,
-        )
-        return None
-    window = found.max_model_len
+    if found is not None:
+        return found
+    others = tuple(one.id for one in served[:MODELS_NAMED])
+    log.warning(
+        "backend %s serves no model %s but %s: see upstream_model of model %s",
+        backend.name,
+        model,
+        ", ".join(others) or "none",
+        backend.model,
+    )
+    return others
+
+
+def _window(found: _Served | tuple[str, ...] | None) -> int | None:
+    window = found.max_model_len if isinstance(found, _Served) else None
     return window if window is not None and window > 0 else None

@@ -40,12 +40,13 @@ class Bench:
             self.seen.append(request)
             return await answer(request)
 
+        client = httpx.AsyncClient(transport=httpx.MockTransport(note))
         self.engines = Engines(
             lambda model: f"up/{model}",
             lambda model: [self.backend],
             nothing_of,
+            lambda _: client,
             timeout,
-            transport=httpx.MockTransport(note),
         )
 
     async def probe(self) -> EngineFacts | None:
@@ -136,7 +137,7 @@ async def test_a_server_without_these_routes_is_asked_only_once() -> None:
 async def test_a_model_the_engine_does_not_serve_is_told(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(telling({"data": [{"id": "other", "max_model_len": 5}]}))
     async with bench.engines:
-        assert await bench.probe() == EngineFacts("0.32.0", None, LISTED)
+        assert await bench.probe() == EngineFacts("0.32.0", None, LISTED, other_models=("other",))
     (record,) = [one for one in caplog.records if one.levelno == logging.WARNING]
     assert record.message == (
         "backend x serves no model up/m but other: see upstream_model of model m"
