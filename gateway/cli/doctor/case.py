@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
@@ -20,6 +21,13 @@ from gateway.errors import ConfigError
 from gateway.settings import Settings, load
 
 
+class Cause(Enum):
+    """What one check found, and what explains the findings of later ones."""
+
+    KEY = auto()
+    SERVERS = auto()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """One examination.
@@ -32,7 +40,9 @@ class Case:
         env: the environment a client would see.
         home, folder: where client programs keep their files: the user's, the project's.
         patience: seconds a request that generates something may take.
+        watch: seconds between two looks at each engine's counters; None: a few, if it is at work.
         now: seconds since the epoch.
+        causes: what has been told in this examination, so that nothing is told twice.
     """
 
     address: Address
@@ -46,7 +56,10 @@ class Case:
     folder: Path
     ask: Asker
     patience: float = 60.0
+    watch: float | None = None
     now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    causes: set[Cause] = field(default_factory=set)
     mask: Mask
 
     @cached_property

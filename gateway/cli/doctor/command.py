@@ -17,6 +17,7 @@ from rich.text import Text
 
 from gateway.cli.address import option
 from gateway.cli.asking import Asker
+from gateway.cli.doctor.caches import WATCH
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.examination import TOPICS, examine
 from gateway.cli.doctor.finding import Finding, Severity
@@ -62,6 +63,17 @@ def doctor(
         list[str] | None,
         typer.Option(metavar="TOPIC", help=f"One topic, or several: {', '.join(TOPICS)}."),
     ] = None,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=600,
+            metavar="SECONDS",
+            help=f"Time between two looks at the engines' counters; else {WATCH:g} s where one "
+            "is at work, and none where not. 0: count since their start.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it for programs.")] = False,
 ) -> None:
     """Walk the troubleshooting list: what is wrong, why it matters, and the line that fixes it.
@@ -95,6 +107,7 @@ def doctor(
         home=Path.home(),
         folder=Path.cwd(),
         ask=Asker(TIMEOUT),
+        watch=watch,
         mask=mask,
     )
     counts = _as_json(case, only or ()) if as_json else _Page(bool(url)).show(case, only or ())

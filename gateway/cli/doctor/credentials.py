@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gateway.cli.asking import Reply, Unanswered
 from gateway.cli.doctor.base_url import unanswered
-from gateway.cli.doctor.case import Case
+from gateway.cli.doctor.case import Case, Cause
 from gateway.cli.doctor.finding import Finding, Topic
 from gateway.cli.key_form import flaws, sendable
 from gateway.cli.masking import bare, masked
@@ -24,18 +24,25 @@ def check(case: Case) -> Iterator[Finding]:
         yield _missing(case)
         return
     wrong = flaws(key)
-    if wrong:
+    if wrong and not _accepted(case, key):
+        case.causes.add(Cause.KEY)
         yield TOPIC.error(
             f"The key {masked(key)} of {source} cannot be right: {'; '.join(wrong)}.",
             "The gateway compares keys character by character, so it answers 401.",
             _repaired(case, key),
         )
-    if sendable(key):
+    else:
         yield from _asked(case, key, source)
+
+
+def _accepted(case: Case, key: str) -> bool:
+    """Whether the gateway takes a key whose form is wrong, which is its own affair then."""
+    return sendable(key) and isinstance(case.listing, Reply) and case.listing.ok
 
 
 def _missing(case: Case) -> Finding:
     variable = "GATEWAY_KEY" in case.env
+    case.causes.add(Cause.KEY)
     return TOPIC.error(
         "GATEWAY_KEY is set, but empty." if variable else "No key was given.",
         "Clients whose key is unset or empty get 401 for every request; many send an empty "
@@ -62,6 +69,7 @@ def _asked(case: Case, key: str, source: str) -> Iterator[Finding]:
     if isinstance(listing, Unanswered):
         yield unanswered(case, TOPIC, listing)
     elif listing.status == 401:
+        case.causes.add(Cause.KEY)
         yield _refused(case, key, source)
     elif listing.status == 403:
         yield _forbidden(case, listing)

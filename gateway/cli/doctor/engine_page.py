@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """An engine since its start; None where its version does not tell.
+    """An engine since its start, or between two moments; None where its version does not tell.
 
     Attributes:
         prefix_caching: whether it runs with the prefix cache on.
@@ -19,6 +19,9 @@ class EngineState:
         kv_usage: the part of the KV cache in use now, from 0 to 1.
         preemptions: requests thrown out of memory and computed anew.
         finished: requests that ended.
+        prompted: prompt tokens of all requests.
+        running: requests that run or wait now.
+        block_size: tokens of a block.
     """
 
     prefix_caching: bool | None
@@ -28,6 +31,31 @@ class EngineState:
     kv_usage: float | None
     preemptions: float | None
     finished: float | None
+    prompted: float | None
+    running: float
+    block_size: int | None
+
+    @property
+    def mean_prompt(self) -> float | None:
+        """Tokens of a prompt, on average."""
+        return self.prompted / self.finished if self.prompted and self.finished else None
+
+    def since(self, earlier: EngineState) -> EngineState:
+        """What was counted after another moment; all of it, where the engine restarted since."""
+        if (self.queried or 0) < (earlier.queried or 0):
+            return self
+        queried = _minus(self.queried, earlier.queried)
+        hit = _minus(self.hit, earlier.hit)
+        return replace(
+            self,
+            queried=queried,
+            hit=hit,
+            # A rate that an engine states itself is one since its start.
+            hit_rate=hit / queried if hit is not None and queried else None,
+            preemptions=_minus(self.preemptions, earlier.preemptions),
+            finished=_minus(self.finished, earlier.finished),
+            prompted=_minus(self.prompted, earlier.prompted),
+        )
 
 
 def read(page: str) -> EngineState | None:
@@ -39,6 +67,7 @@ def read(page: str) -> EngineState | None:
     sums: dict[str, float] = defaultdict(float)
     highest: dict[str, float] = {}
     caching: list[str] = []
+    blocks: list[str] = []
     for family in text_string_to_metric_families(page):
         for sample in family.samples:
             if sample.name.startswith("vllm:"):
@@ -46,6 +75,7 @@ def read(page: str) -> EngineState | None:
                 highest[sample.name] = max(sample.value, highest.get(sample.name, sample.value))
                 if sample.name == "vllm:cache_config_info":
                     caching.append(sample.labels.get("enable_prefix_caching", ""))
+                    blocks.append(sample.labels.get("block_size", ""))
     if not sums:
         return None
     queried = sums.get("vllm:prefix_cache_queries_total")
@@ -64,7 +94,14 @@ def read(page: str) -> EngineState | None:
         kv_usage=usage,
         preemptions=sums.get("vllm:num_preemptions_total"),
         finished=sums.get("vllm:request_success_total"),
+        prompted=sums.get("vllm:prompt_tokens_total"),
+        running=sums["vllm:num_requests_running"] + sums["vllm:num_requests_waiting"],
+        block_size=max((int(size) for size in blocks if size.isdecimal()), default=None),
     )
+
+
+def _minus(later: float | None, earlier: float | None) -> float | None:
+    return None if later is None else later - (earlier or 0)
 
 
 def _flag(values: list[str]) -> bool | None:

@@ -14,6 +14,7 @@ from gateway.cli.doctor import (
     credentials,
     proxies,
     reachability,
+    readiness,
     replies,
     ttft,
 )
@@ -38,6 +39,7 @@ STEPS = (
     Step(reachability.TOPIC, "Reachability", reachability.check, asks=False),
     Step(proxies.TOPIC, "Proxy variables", proxies.check, asks=False),
     Step(base_url.TOPIC, "Base URL", base_url.check, asks=True),
+    Step(readiness.TOPIC, "Readiness", readiness.check, asks=True),
     Step(credentials.TOPIC, "Key and models", credentials.check, asks=True),
     Step(replies.TOPIC, "A request, unstreamed", replies.check, asks=True),
     Step(codex.TOPIC, "Codex's files", codex.check, asks=False),

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from gateway.cli.asking import Kind, Reply, Unanswered
-from gateway.cli.doctor.case import Case
-from gateway.cli.doctor.finding import Finding, Topic
+from gateway.cli.doctor.case import Case, Cause
+from gateway.cli.doctor.finding import Finding, Severity, Topic
 from gateway.cli.key_form import sendable
 from gateway.protocols.splice import set_fields
 
@@ -71,7 +71,12 @@ def check(case: Case) -> Iterator[Finding]:
         headers={"anthropic-version": "2023-06-01"} if sent.member == "content" else None,
         timeout=case.patience,
     )
-    yield _no_reply(case, reply) if isinstance(reply, Unanswered) else _read(case, sent, reply)
+    if isinstance(reply, Unanswered):
+        yield _no_reply(case, reply)
+    else:
+        finding = _read(case, sent, reply)
+        told = _CAUSES.get(reply.status) in case.causes
+        yield replace(finding, severity=Severity.WARNING) if told else finding
 
 
 def _own(case: Case) -> Sent:
@@ -148,6 +153,9 @@ def _raw(case: Case, reply: Reply) -> str:
     cut = f"{text[:SHOWN]}… ({len(reply.body)} bytes)" if len(text) > SHOWN else text
     return cut or "(empty)"
 
+
+_CAUSES = {401: Cause.KEY, 503: Cause.SERVERS}
+"""Refusals that an earlier check may have explained: then it is one error, not two."""
 
 _BY_STATUS = {
     400: (

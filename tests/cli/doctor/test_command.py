@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from gateway.cli.asking import Asker, Kind, Unanswered
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.command import _Page
 from gateway.cli.doctor.examination import STEPS, TOPICS, examine
-from gateway.cli.doctor.finding import Severity
+from gateway.cli.doctor.finding import Finding, Severity
 from tests.cli.conftest import Result, Run
 from tests.cli.doctor.cases import HANGING, case, found, gateway_yaml, other, reply
 from tests.support.ports import nobody
@@ -73,6 +74,21 @@ async def test_the_whole_list_for_programs(run: Run, both: Simulated) -> None:
     assert KEY not in result.out and ADMIN_KEY not in result.out
 
 
+async def test_the_documented_shape_is_the_one_there_is() -> None:
+    """docs/troubleshooting.md promises these members and topics to programs."""
+    page = Path(__file__).parents[3].joinpath("docs/troubleshooting.md").read_text()
+    rows = page.partition("## For programs")[2].partition("## ")[0].splitlines()
+    cells = {row.split("|")[1]: row for row in rows if row.startswith("| `")}
+    members = re.findall(r"`([\w\[\].]+)`", " ".join(cells))
+    inner = [f"findings[].{one.name}" for one in fields(Finding)]
+    assert members == ["url", "errors", "warnings", "findings", *inner]
+    what = cells[" `findings[].topic` "].partition("`--only`")[2]
+    topics = re.findall(r"`([\w-]+)`", what)
+    assert topics == list(TOPICS)
+    listed = re.findall(r"\| `([\w-]+)` \|$", page, re.MULTILINE)
+    assert set(listed) - {"--only"} == set(TOPICS), "every topic stands in the list of symptoms"
+
+
 async def test_an_error_is_status_1(run: Run) -> None:
     with nobody() as url:
         page = await doctor(run, "--url", url)
@@ -80,8 +96,26 @@ async def test_an_error_is_status_1(run: Run) -> None:
     assert page.status == answer.status == 1
     assert "  error   Connection refused" in page.out
     assert "          Fix: gateway serve -c gateway.yaml\n" in page.out
-    assert page.out.endswith("1 error, 4 warnings.\n")
+    assert page.out.endswith("1 error, 5 warnings.\n")
     assert json.loads(answer.out)["errors"] == 1
+
+
+async def test_one_bad_key_is_one_error(run: Run, both: Simulated) -> None:
+    """What follows from it is told as what it is."""
+    for key in (KEY[:8], KEY[:-1]):
+        words = ("--url", both.it.url, "--key", key, "--admin-key", ADMIN_KEY, "--json")
+        answer = json.loads((await doctor(run, *words)).out)
+        errors = [f for f in answer["findings"] if f["severity"] == "error"]
+        assert [f["topic"] for f in errors] == ["credentials"]
+        reply = next(f for f in answer["findings"] if f["topic"] == "reply")
+        assert reply["severity"] == "warning" and "the key was refused" in reply["seen"]
+        alone = await doctor(run, *words[:-1], "--only", "reply")
+        assert alone.status == 1, "alone it is the error"
+
+
+async def test_how_long_to_watch_is_said_in_seconds(run: Run) -> None:
+    for wrong in ("-1", "601", "soon"):
+        assert (await doctor(run, "--watch", wrong)).status == 2
 
 
 async def test_with_nothing_given_it_says_what_it_examines(run: Run) -> None:

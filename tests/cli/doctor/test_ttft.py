@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,22 +16,22 @@ from tests.cli.doctor.cases import about, case, found, gateway_yaml, one, other,
 from tests.simulator.running import Server, serving
 from tests.support.ports import nobody
 from tests.support.running import ADMIN_KEY, Running, configuration, running
+from tests.support.site import until
 
-FINE = {"max_num_batched_tokens": 512, "max_num_seqs": 128, "prefix_caching": True}
+RUNS: dict[str, Any] = {"max_num_batched_tokens": 512, "max_num_seqs": 128}
+FINE = {**RUNS, "prefix_caching": True}
 
 
 @asynccontextmanager
 async def engine_and_gateway(
     tmp_path: Path, declared: dict[str, Any] | None, **engine: Any
 ) -> AsyncIterator[tuple[Server, Running]]:
-    async with serving(**engine) as server:
+    async with serving(**RUNS | engine) as server:
         settings = configuration(tmp_path, server.url)
         if declared is not None:
             settings["backends"]["b0"]["engine"] = declared
         async with running(settings, tmp_path) as it:
-            async with asyncio.timeout(5):
-                while it.gateway.context.table.backends["b0"].facts is None:
-                    await asyncio.sleep(0.01)
+            await until(lambda: it.gateway.context.table.backends["b0"].facts)
             yield server, it
 
 
@@ -41,9 +40,10 @@ async def ttft(home: Path, it: Running, **changes: Any) -> list[Finding]:
 
 
 def page(**values: float | str) -> bytes:
-    """A metrics page; `caching` is a label."""
-    caching = values.pop("caching", "True")
-    lines = [f'vllm:cache_config_info{{enable_prefix_caching="{caching}"}} 1']
+    """A metrics page; `caching` and `block_size` are labels."""
+    caching, block = values.pop("caching", "True"), values.pop("block_size", "")
+    labels = f'enable_prefix_caching="{caching}",block_size="{block}"'
+    lines = [f"vllm:cache_config_info{{{labels}}} 1"]
     lines += [f'vllm:{name}{{model_name="m",engine="0"}} {v}' for name, v in values.items()]
     return reply("\n".join(lines) + "\n", content_type="text/plain")
 
@@ -61,7 +61,9 @@ async def test_all_is_well(home: Path, tmp_path: Path) -> None:
     async with engine_and_gateway(tmp_path, FINE) as (_, it):
         finding = one(await ttft(home, it))
     assert finding.severity is Severity.OK
-    assert finding.seen == "b0: cache, memory and chunk settings are fine."
+    assert finding.seen == (
+        "b0: cache and memory are fine since its start, chunk settings as the engine says."
+    )
 
 
 async def test_nobody_to_ask(home: Path, tmp_path: Path) -> None:
@@ -77,7 +79,11 @@ async def test_nobody_to_ask(home: Path, tmp_path: Path) -> None:
     ("declared", "seen", "severity"),
     [
         (None, "its chunk size is not stated", "warning"),
-        ({**FINE, "max_num_batched_tokens": 64, "max_num_seqs": 32}, "is 64, below 128", "warning"),
+        (
+            {**FINE, "max_num_batched_tokens": 64, "max_num_seqs": 32},
+            "is 64 (as declared), below 128",
+            "warning",
+        ),
         ({**FINE, "max_num_batched_tokens": 256, "max_num_seqs": 300}, "(300)", "error"),
         ({**FINE, "max_num_batched_tokens": 8192}, "(4096), so nothing is chunked", "warning"),
         ({**FINE, "prefix_caching": False}, "prefix caching is declared off", "error"),
@@ -86,8 +92,19 @@ async def test_nobody_to_ask(home: Path, tmp_path: Path) -> None:
 async def test_chunk_settings_as_declared(
     home: Path, tmp_path: Path, declared: dict[str, Any] | None, seen: str, severity: str
 ) -> None:
-    async with engine_and_gateway(tmp_path, declared, max_model_len=4096) as (_, it):
-        finding = one(await ttft(home, it))
+    """Of an engine that is not in its development mode."""
+    answers = {
+        "/health": reply(""),
+        "/version": reply('{"version": "0.32.0"}'),
+        "/v1/models": reply('{"data": [{"id": "m", "max_model_len": 4096}]}'),
+        "/metrics": page(caching=""),
+    }
+    async with other(answers) as engine:
+        settings = configuration(tmp_path, engine.url)
+        settings["backends"]["b0"]["engine"] = declared
+        async with running(settings, tmp_path) as it:
+            await until(lambda: it.gateway.context.table.backends["b0"].facts)
+            finding = one(await ttft(home, it))
     assert seen in finding.seen and finding.severity == severity
     assert finding.why and finding.fix
 
@@ -98,6 +115,21 @@ async def test_prefix_caching_off_in_the_engine_alone(home: Path, tmp_path: Path
     assert finding.severity is Severity.ERROR
     assert finding.seen == "b0: prefix caching is off, as the engine says."
     assert finding.fix.startswith("--enable-prefix-caching")
+
+
+async def test_an_engine_that_lacks_its_model_is_told_without_the_file(
+    home: Path, tmp_path: Path
+) -> None:
+    """The gateway knows by itself."""
+    async with serving(model="other", **RUNS) as server:
+        settings = configuration(tmp_path, server.url)
+        settings["backends"]["b0"]["engine"] = FINE
+        async with running(settings, tmp_path) as it:
+            await until(lambda: it.gateway.context.table.backends["b0"].facts)
+            finding = one(await ttft(home, it))
+    assert finding.severity is Severity.ERROR
+    assert finding.seen == "b0 serves no model m but other."
+    assert finding.fix.startswith("--served-model-name m ")
 
 
 async def test_a_cache_that_does_not_fit_the_traffic(home: Path, tmp_path: Path) -> None:
