@@ -103,13 +103,15 @@ class GpuUse:
     """One GPU during one round.
 
     Attributes:
-        name: its index, and the exporter it was read from.
+        name: its index, and the host where an exporter tells it.
+        arm: which arm it serves; empty where that is not known.
         memory_peak: the highest part of its memory seen in use, from 0 to 1.
         memory_peak_mib: the same in MiB.
         utilisation: mean part of the time in which a kernel ran, from 0 to 1.
     """
 
     name: str
+    arm: str = ""
     memory_peak: float | None = None
     memory_peak_mib: float | None = None
     utilisation: float | None = None

@@ -47,6 +47,7 @@ COMMANDS = {
     "canary": Command("gateway.cli.canary:app", "See and change how a model's traffic is split."),
     "why": Command("gateway.cli.why:why", "Explain where a request went and where its time went."),
     "doctor": Command("gateway.cli.doctor.command:doctor", "Find out why a client fails."),
+    "bench": Command("gateway.cli.bench:bench", "Load arms or an engine, and time first tokens."),
     "reload": Command("gateway.cli.reload:reload", "Have it read its configuration anew."),
     "console": Command("gateway.cli.console:console", "Watch and steer it from a browser."),
     "sim": Command("gateway.cli.sim:sim", "Run a simulated vLLM server."),

@@ -1,0 +1,195 @@
+"""A run from its trial request to its result, however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from gateway import __version__
+from gateway.bench import fairness, screen, thresholds
+from gateway.bench.client import LoadClient
+from gateway.bench.options import Options, api_of, load_of, plan_of
+from gateway.bench.reading import sample_of
+from gateway.bench.results import BenchResult, ErrorKind, Round, Sample
+from gateway.bench.rounds import Bench, arm_header
+from gateway.bench.speech import PATHS, Speech
+from gateway.bench.summary import compare, summarise
+from gateway.bench.watches import Watched, watching
+from gateway.errors import GatewayError
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is measured, and with what.
+
+    Attributes:
+        url: where it stands, without `/v1`.
+        key: sent as a Bearer token; empty for none.
+        timeout: seconds for a request.
+        arms: by name; a single empty one leaves the choice to whoever answers.
+        engines: facts of each arm's engines, as far as known.
+        limits: thresholds by name.
+        simulated: an engine is known to be simulated.
+    """
+
+    url: str
+    key: str
+    model: str
+    timeout: float
+    arms: tuple[str, ...]
+    options: Options
+    engines: Mapping[str, Mapping[str, Any]]
+    limits: Mapping[str, float]
+    simulated: bool = False
+
+
+async def bench(subject: Subject, watched: Watched, console: Console) -> BenchResult:
+    """Run it all; ends early, with what is complete, when a signal of `STOPPING` comes.
+
+    Raises:
+        GatewayError: no arm answered, or the options make no plan.
+        OSError: a file of the workload cannot be read.
+    """
+    options = subject.options
+    speech = Speech(api_of(options), subject.model, options.extra)
+    plan = plan_of(options, subject.arms)
+    stop = stopping()
+    headers = f"authorization: Bearer {subject.key}\r\n".encode() if subject.key else b""
+    path = PATHS[speech.api]
+    async with (
+        LoadClient(
+            subject.url, path, headers, timeout=subject.timeout, clock=time.monotonic
+        ) as client,
+        watching(watched) as watches,
+    ):
+        good, refused, simulated = await usable_arms(plan.arms, client, speech, time.monotonic)
+        plan = replace(plan, arms=good)
+        with screen.Bar(console, plan.rounds) as bar:
+            work = Bench(
+                plan, client, speech, engines=watches.engines, gpus=watches.gpus, progress=bar
+            )
+            rounds, interrupted = await collect(work, stop)
+    subject = replace(
+        subject, simulated=subject.simulated or simulated or watches.simulated, arms=good
+    )
+    return result(subject, rounds, (*refused, *watches.said), interrupted)
+
+
+async def usable_arms(
+    arms: Sequence[str], client: LoadClient, speech: Speech, clock: Callable[[], float]
+) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Try each arm with one short request, so that no round is spent on what cannot succeed.
+
+    Returns:
+        The arms that answered, a sentence on each that did not, and whether a reply said that its
+        engine is simulated.
+
+    Raises:
+        GatewayError: none answered.
+    """
+    good, refused, simulated = [], [], False
+    for arm in arms:
+        body = speech.request("", ["Hello"], 1)
+        exchange = await client.ask(body, clock(), arm_header(arm))
+        server = dict(exchange.headers).get(b"server", b"")
+        simulated = simulated or server.startswith(b"simulated")
+        sample = sample_of(exchange, speech.api, origin=0.0)
+        if sample.error in (None, ErrorKind.EMPTY):
+            good.append(arm)
+        else:
+            refused.append(_refusal(arm, sample))
+    if not good:
+        raise GatewayError("\n".join(refused))
+    return tuple(good), tuple(refused), simulated
+
+
+def _refusal(arm: str, sample: Sample) -> str:
+    what = f"status {sample.status}" if sample.error is ErrorKind.STATUS else str(sample.error)
+    who = f"Arm {arm} was left out: its" if arm else "The"
+    return f"{who} trial request failed ({what}): {sample.detail}"
+
+
+async def collect(bench: Bench, stop: asyncio.Event) -> tuple[list[Round], bool]:
+    """Run all rounds, or as many as are complete when `stop` is set.
+
+    Returns:
+        The rounds that count, and whether there should have been more.
+    """
+    found: list[Round] = []
+
+    async def work() -> None:
+        async with aclosing(bench.run()) as rounds:
+            async for one in rounds:
+                if one.number:
+                    found.append(one)
+
+    working = asyncio.create_task(work())
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
+        interrupted = not working.done()
+    finally:
+        working.cancel()
+        stopped.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await working
+    return found, interrupted
+
+
+def stopping() -> asyncio.Event:
+    """Set when somebody wants to end the run."""
+    stop = asyncio.Event()
+    for name in STOPPING:
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    return stop
+
+
+def result(
+    subject: Subject, rounds: Sequence[Round], said: Sequence[str], interrupted: bool
+) -> BenchResult:
+    """Put a run's rounds together.
+
+    Args:
+        said: sentences that are known already.
+    """
+    arms = summarise(subject.arms, rounds, subject.engines)
+    against = fairness.confounds(arms)
+    return BenchResult(
+        date=rounds[0].started if rounds else datetime.now(UTC).isoformat(timespec="milliseconds"),
+        url=subject.url,
+        model=subject.model,
+        load=load_of(subject.options),
+        arms=arms,
+        rounds=tuple(rounds),
+        comparisons=compare(arms, bool(against)),
+        thresholds=thresholds.check(arms, subject.limits),
+        remarks=(*said, *against, *fairness.remarks(arms, rounds)),
+        simulated=subject.simulated,
+        interrupted=interrupted,
+        gateway_version=__version__,
+    )
+
+
+def show(result: BenchResult, console: Console) -> None:
+    """Print it, with a plot where the package for it is there."""
+    console.print(screen.render(result))
+    try:
+        plotext = import_module("plotext")
+    except ImportError:
+        console.print("The plot was left out: pip install 'ttft-gateway[bench]'.")
+        return
+    if result.rounds:
+        console.print(Text(screen.plot(result, plotext, console.width)))
