@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.bench import workloads
+from gateway.bench import datasets, workloads
 from gateway.bench.driver import Arrivals
 from gateway.bench.results import Load
 from gateway.bench.rounds import Plan
@@ -28,6 +28,7 @@ class Options:
     Attributes:
         prefix_tokens, question_tokens: about so many, at four characters a token.
         dataset: of the workloads that read a file.
+        output_tokens: of each answer, at most; None for 1, or what the data set says.
         cold: another shared prefix in each round.
         turns, think: of a session: how many, and mean seconds in between.
         request_rate: a second, for an open loop; None for a closed one.
@@ -41,7 +42,7 @@ class Options:
     requests: int = 200
     rounds: int = 3
     warm_up: bool = True
-    output_tokens: int = 1
+    output_tokens: int | None = None
     prefix_tokens: int = PREFIX_TOKENS
     question_tokens: int = QUESTION_TOKENS
     cold: bool = False
@@ -101,7 +102,7 @@ def load_of(options: Options) -> Load:
         concurrency=options.users,
         request_rate=options.request_rate,
         burstiness=options.burstiness,
-        output_tokens=options.output_tokens,
+        output_tokens=options.output_tokens or (1 if options.dataset is None else None),
         rounds=options.rounds,
         seed=options.seed,
         slo_ttft_ms=options.slo_ttft_ms,
@@ -122,7 +123,7 @@ def workload_of(options: Options) -> Workload:
 def _shared_prefix(options: Options) -> Workload:
     return workloads.shared_prefix(
         options.requests,
-        options.output_tokens,
+        options.output_tokens or 1,
         options.seed,
         prefix=options.prefix_tokens * CHARACTERS_A_TOKEN,
         question=options.question_tokens * CHARACTERS_A_TOKEN,
@@ -133,7 +134,7 @@ def _shared_prefix(options: Options) -> Workload:
 def _no_shared_prefix(options: Options) -> Workload:
     return workloads.no_shared_prefix(
         options.requests,
-        options.output_tokens,
+        options.output_tokens or 1,
         options.seed,
         prefix=options.prefix_tokens * CHARACTERS_A_TOKEN,
         question=options.question_tokens * CHARACTERS_A_TOKEN,
@@ -143,7 +144,7 @@ def _no_shared_prefix(options: Options) -> Workload:
 def _sessions(options: Options) -> Workload:
     return workloads.sessions(
         options.requests,
-        options.output_tokens,
+        options.output_tokens or 1,
         options.seed,
         turns=options.turns,
         prefix=options.prefix_tokens * CHARACTERS_A_TOKEN,
@@ -151,8 +152,30 @@ def _sessions(options: Options) -> Workload:
     )
 
 
+def _replay(options: Options) -> Workload:
+    path = _dataset(options)
+    return datasets.replay(path, options.requests, options.output_tokens, options.seed)
+
+
+def _sharegpt(options: Options) -> Workload:
+    return datasets.sharegpt(_dataset(options), options.requests, options.output_tokens)
+
+
+def _custom(options: Options) -> Workload:
+    return datasets.custom(_dataset(options), options.requests, options.output_tokens)
+
+
+def _dataset(options: Options) -> Path:
+    if options.dataset is None:
+        raise GatewayError(f"--workload {options.workload} reads a file: name it with --dataset.")
+    return options.dataset
+
+
 WORKLOADS: Mapping[str, Callable[[Options], Workload]] = {
     "shared-prefix": _shared_prefix,
     "no-shared-prefix": _no_shared_prefix,
     "sessions": _sessions,
+    "replay": _replay,
+    "sharegpt": _sharegpt,
+    "custom": _custom,
 }

@@ -252,6 +252,7 @@ class Load:
         concurrency: at a time; None for no limit.
         request_rate: arrivals a second; None for a closed loop.
         burstiness: shape of the gamma distribution of the pauses; 1 is Poisson.
+        output_tokens: asked for; None where each request of the data set has its own.
         rounds: asked for.
     """
 
@@ -261,7 +262,7 @@ class Load:
     concurrency: int | None
     request_rate: float | None
     burstiness: float
-    output_tokens: int
+    output_tokens: int | None
     rounds: int
     seed: int
     slo_ttft_ms: float | None = None

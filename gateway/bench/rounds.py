@@ -105,7 +105,7 @@ class Bench:
         """Each arm's turn of each round as soon as it is over, the warm-up among them."""
         async with Pulse(self._clock) as pulse:
             for number in range(0 if self._plan.warm_up else 1, self._plan.rounds + 1):
-                talks = self._plan.workload(number)
+                talks = self._plan.workload.talks(number)
                 for position, arm in enumerate(order(self._plan.arms, number)):
                     yield await self._turn(arm, number, position, talks, pulse)
 

@@ -85,7 +85,8 @@ async def bench(subject: Subject, watched: Watched, console: Console) -> BenchRe
     subject = replace(
         subject, simulated=subject.simulated or simulated or watches.simulated, arms=good
     )
-    return result(subject, rounds, (*refused, *watches.said), interrupted)
+    said = [one for one in (plan.workload.remark, *refused, *watches.said) if one]
+    return result(subject, rounds, said, interrupted)
 
 
 async def usable_arms(

@@ -66,7 +66,7 @@ def told(arm: str) -> str:
 
 def render(result: BenchResult) -> RenderableType:
     """Everything there is to say of a run, but for the plot."""
-    tokens = result.load.output_tokens > 1
+    tokens = any(arm.figures.get("median_itl_ms") for arm in result.arms)
     parts: list[RenderableType] = [_latencies(result.arms, tokens), _rates(result.arms)]
     if any(_has(arm, "hit_rate", "kv_usage_peak", "gpu_memory_peak") for arm in result.arms):
         parts.append(_resources(result.arms))
@@ -154,8 +154,8 @@ def _cost(rounds: Sequence[Round]) -> Iterator[str]:
     yield (
         f"The client's own cost, in its worst round: {100 * (worst.ttft_share or 0):.1f} % of the "
         f"median TTFT ({worst.send_ms:.2f} ms before sending, {worst.stamp_ms:.2f} ms until the "
-        f"stamp, P99 {worst.stamp_p99_ms:.2f} ms), {worst.cpu_ms_per_request:.2f} ms of CPU a request, "
-        f"{100 * worst.cpu_share:.0f} % of a core."
+        f"stamp, P99 {worst.stamp_p99_ms:.2f} ms), {worst.cpu_ms_per_request:.2f} ms of CPU a "
+        f"request, {100 * worst.cpu_share:.0f} % of a core."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from gateway.bench.results import ArmSummary, ThresholdCheck
 
@@ -100,6 +101,8 @@ def set_limits(limits: Mapping[str, float], wanted: Sequence[str]) -> dict[str, 
             continue
         try:
             changed[name] = float(value)
+            if not isfinite(changed[name]):
+                raise ValueError
         except ValueError:
             raise ValueError(f"{one} is no NAME=NUMBER and no NAME=off") from None
     return changed

@@ -39,8 +39,15 @@ class Talk:
     session: str = ""
 
 
-Workload = Callable[[int], Sequence[Talk]]
-"""The conversations of a round, given its number; as many turns in all as requests a round."""
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Attributes:
+    talks: the conversations of a round, given its number.
+    remark: what one should know of it, a sentence; empty for nothing.
+    """
+
+    talks: Callable[[int], Sequence[Talk]]
+    remark: str = ""
 
 
 def shared_prefix(
@@ -61,7 +68,7 @@ def shared_prefix(
             for n in range(requests)
         ]
 
-    return of_round
+    return Workload(of_round)
 
 
 def no_shared_prefix(
@@ -76,7 +83,7 @@ def no_shared_prefix(
             for n in range(requests)
         ]
 
-    return of_round
+    return Workload(of_round)
 
 
 def sessions(
@@ -100,7 +107,7 @@ def sessions(
             found.append(Talk(system, questions, output_tokens, session))
         return found
 
-    return of_round
+    return Workload(of_round)
 
 
 def text(source: random.Random, characters: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,7 +56,9 @@ def bench(
     ] = 1.0,
     rounds: Annotated[int, typer.Option(min=1, help="That count.")] = 3,
     warm_up: Annotated[bool, typer.Option(help="Begin with a round that does not count.")] = True,
-    output_tokens: Annotated[int, typer.Option(min=1, help="Of each answer, at most.")] = 1,
+    output_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Of each answer, at most: 1, or as the data set has.")
+    ] = None,
     prefix_tokens: Annotated[int, typer.Option(min=0, help="Of the shared prompt, about.")] = 1600,
     question_tokens: Annotated[int, typer.Option(min=1, help="Of each question, about.")] = 20,
     cold: Annotated[bool, typer.Option("--cold", help="A new shared prompt each round.")] = False,
@@ -80,7 +83,9 @@ def bench(
         str, typer.Option(help="JSON fields of every request.", show_default=False)
     ] = "",
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 600.0,
-    seed: Annotated[int, typer.Option(help="Of texts and pauses.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Of texts and pauses; new texts each time by default.")
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all that was measured to this file.")
     ] = None,
@@ -120,7 +125,8 @@ def bench(
         request_rate=request_rate,
         burstiness=burstiness,
         slo_ttft_ms=slo_ttft_ms,
-        seed=seed,
+        # The texts of an earlier run may be in the engines' caches.
+        seed=secrets.randbelow(2**31) if seed is None else seed,
         extra=_object(extra_body),
     )
     _writable(json_file)

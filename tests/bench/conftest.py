@@ -1,0 +1,3 @@
+from __future__ import annotations
+
+from tests.support.loops import pytest_asyncio_loop_factories as pytest_asyncio_loop_factories
