@@ -37,14 +37,18 @@ class Pulse:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._delays: list[float] = []
+        self._pulses: list[tuple[float, float]] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
 
-    def take(self) -> list[float]:
-        """Seconds of each pulse since the last call."""
-        taken, self._delays = self._delays, []
-        return taken
+    def delays(self, since: float) -> list[float]:
+        """Seconds of each pulse that was written since then; earlier ones are forgotten.
+
+        By when they were written: those from before may be read after, where nothing was read
+        for a while, and are not what a round has cost.
+        """
+        self._pulses = [pulse for pulse in self._pulses if pulse[0] >= since]
+        return [read - written for written, read in self._pulses]
 
     async def __aenter__(self) -> Self:
         # It ends by itself when the pipe has lost its reader, however we end.
@@ -73,7 +77,7 @@ class Pulse:
         data = os.read(self._pipe, 512 * _TIME.size)
         if not data:
             self._stop_reading()
-        self._delays += (now - time for (time,) in _TIME.iter_unpack(data))
+        self._pulses += ((written, now) for (written,) in _TIME.iter_unpack(data))
 
     def _stop_reading(self) -> None:
         asyncio.get_running_loop().remove_reader(self._pipe)

@@ -121,11 +121,10 @@ class Bench:
                 await watches.enter_async_context(gpus.watching(arm))
             if self._engines is not None:
                 await watches.enter_async_context(self._engines.watching(arm))
-            pulse.take()
             cpu = self._cpu()
             ledger.origin = self._clock()
             await self._drive(driver, prepared)
-            cpu, delays = self._cpu() - cpu, pulse.take()
+            cpu, delays = self._cpu() - cpu, pulse.delays(ledger.origin)
         samples, duration = ledger.samples(), ledger.ended - ledger.origin
         return Round(
             arm=arm,

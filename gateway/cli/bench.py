@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -154,7 +155,8 @@ def bench(
         exporters=tuple(dcgm or ()),
         gpu_arms=_gpu_arms(gpu or []),
     )
-    console = Console()
+    # Into a pipe, nothing is cut to a terminal's width.
+    console = Console(width=None if sys.stdout.isatty() else 400, highlight=False)
     result = uvloop.run(run.bench(subject, watched, console))
     if json_file is not None:
         json_file.write_bytes(encode(result))
