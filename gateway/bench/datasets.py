@@ -96,7 +96,7 @@ def replay(path: Path, requests: int, output_tokens: int | None, seed: int) -> W
     """
     lines = [
         one
-        for one in _lines(path, _Logged)
+        for one in _lines(path, _Logged, growing=True)
         if one.outcome == Outcome.OK and one.stream and one.prompt_tokens
     ][:requests]
     if not lines:
@@ -173,10 +173,16 @@ def _repeats(path: Path, talks: Sequence[Talk], count: int) -> str:
     )
 
 
-def _lines(path: Path, kind: type[T]) -> list[T]:
+def _lines(path: Path, kind: type[T], *, growing: bool = False) -> list[T]:
+    """Args:
+    growing: somebody may be writing it, so that its last line is none yet without its end.
+    """
     decode: Callable[[bytes], T] = msgspec.json.Decoder(kind).decode
+    content = path.read_bytes()
+    if growing:
+        content = content[: content.rfind(b"\n") + 1]
     found = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for number, line in enumerate(content.splitlines(), 1):
         if not line.strip():
             continue
         try:

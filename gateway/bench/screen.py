@@ -67,10 +67,14 @@ def told(arm: str) -> str:
 def render(result: BenchResult) -> RenderableType:
     """Everything there is to say of a run, but for the plot."""
     tokens = any(arm.figures.get("median_itl_ms") for arm in result.arms)
-    parts: list[RenderableType] = [_latencies(result.arms, tokens), _rates(result.arms)]
+    parts: list[RenderableType] = [
+        Text("Milliseconds: median of the rounds (smallest-largest)", style="italic"),
+        _latencies(result.arms, tokens),
+        _rates(result.arms),
+    ]
     if any(_has(arm, "hit_rate", "kv_usage_peak", "gpu_memory_peak") for arm in result.arms):
         parts.append(_resources(result.arms))
-    parts.append(_trend(result.arms))
+    parts += [Text("\nP90 TTFT of each round", style="italic"), _trend(result.arms)]
     for title, lines in (
         ("Differences", [one.sentence for one in result.comparisons]),
         ("Thresholds", _thresholds(result.thresholds)),
@@ -84,7 +88,6 @@ def render(result: BenchResult) -> RenderableType:
 
 def _latencies(arms: Sequence[ArmSummary], tokens: bool) -> Table:
     table = _table(
-        "Milliseconds: median of the rounds (smallest-largest)",
         "TTFT P50", "P90", "P99", *(("ITL median", "P90") if tokens else ()), "end to end P50",
     )  # fmt: skip
     names = ["p50_ttft_ms", "p90_ttft_ms", "p99_ttft_ms"]
@@ -96,7 +99,7 @@ def _latencies(arms: Sequence[ArmSummary], tokens: bool) -> Table:
 
 
 def _rates(arms: Sequence[ArmSummary]) -> Table:
-    table = _table(None, "Requests", "Failed", "Requests/s", "Good/s", "Tokens/s")
+    table = _table("Requests", "Failed", "Requests/s", "Good/s", "Tokens/s")
     for arm in arms:
         table.add_row(
             told(arm.arm),
@@ -110,7 +113,7 @@ def _rates(arms: Sequence[ArmSummary]) -> Table:
 
 
 def _resources(arms: Sequence[ArmSummary]) -> Table:
-    table = _table(None, "Hit rate", "KV peak", "GPU memory peak", "GPU busy", "Chunk")
+    table = _table("Hit rate", "KV peak", "GPU memory peak", "GPU busy", "Chunk")
     for arm in arms:
         names = ("hit_rate", "kv_usage_peak", "gpu_memory_peak", "gpu_utilisation")
         cells = [_cell(arm.figures.get(name), percent=True) for name in names]
@@ -121,7 +124,7 @@ def _resources(arms: Sequence[ArmSummary]) -> Table:
 
 def _trend(arms: Sequence[ArmSummary]) -> Table:
     rounds = max((arm.rounds for arm in arms), default=0)
-    table = _table("P90 TTFT of each round", *(str(n + 1) for n in range(rounds)))
+    table = _table(*(str(n + 1) for n in range(rounds)))
     for arm in arms:
         spread = arm.figures.get("p90_ttft_ms")
         values = spread.values if spread else ()
@@ -187,9 +190,9 @@ def plot(result: BenchResult, plotext: ModuleType, columns: int) -> str:
     return str(plotext.uncolorize(figure.build().string())).rstrip()
 
 
-def _table(title: str | None, *names: str) -> Table:
+def _table(*names: str) -> Table:
     columns = [Column("Arm", overflow="fold"), *(Column(name, justify="right") for name in names)]
-    return Table(*columns, title=title, title_justify="left", box=None, pad_edge=False)
+    return Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
 def _cell(spread: Spread | None, *, percent: bool = False) -> str:

@@ -121,7 +121,7 @@ def _sentence(
 ) -> str:
     figures = f"{name}: {other} {_shown(b)} ms, {base} {_shown(a)} ms"
     if rounds == 1:
-        return f"{figures}. One round shows no difference: run at least {FEWEST_ROUNDS}."
+        return f"{figures}. One round proves nothing: run at least {FEWEST_ROUNDS}."
     if rounds < FEWEST_ROUNDS:
         return f"{figures}. {rounds} rounds are too few to tell: run at least {FEWEST_ROUNDS}."
     if a.low <= b.high and b.low <= a.high:
@@ -137,6 +137,8 @@ def _sentence(
 
 
 def _shown(one: Spread) -> str:
+    if one.low == one.high:
+        return f"{one.median:.4g}"
     return f"{one.median:.4g} ({one.low:.4g}-{one.high:.4g})"
 
 

@@ -18,7 +18,7 @@ class Threshold:
         limit: the default: milliseconds, or a share from 0 to 1.
         upper: the figure must not exceed it; else it must reach it.
         told: what the figure is called.
-        advice: what to check where it does not hold.
+        advice: what to check where it does not hold, as a sentence.
         unmeasured: why it may be unknown, and what would make it known.
     """
 
@@ -36,30 +36,30 @@ NO_ENGINE = "no engine was asked (--engine NAME=URL, or an admin key)"
 THRESHOLDS: Mapping[str, Threshold] = {
     "p90": Threshold(
         "p90_ttft_ms", 350, True, "P90 TTFT",
-        "the budget is not in force: check that prefix caching is on, and that the chunk size "
-        "suits the engine's version (gateway check)",
+        "The budget is not in force, or the engine is not tuned: check that prefix caching is on, "
+        "and the chunk size against the engine's version",
         "no request succeeded",
     ),
     "p99": Threshold(
         "p99_ttft_ms", 280, True, "P99 TTFT",
-        "the prefix reuse budget is not in force, or too low for this traffic",
+        "The prefix reuse budget is not in force, or too low for this traffic",
         "no request succeeded",
     ),
     "memory": Threshold(
         "gpu_memory_peak", 0.70, True, "GPU memory peak",
-        "the budget is not in force: check prefix caching, the chunk size, and "
-        "--gpu-memory-utilization, which vLLM reserves at its start whatever it needs",
+        "Check --gpu-memory-utilization, which vLLM reserves at its start whatever it needs, and "
+        "that the budget is in force",
         NO_GPU,
     ),
     "gpu": Threshold(
         "gpu_utilisation", 0.78, False, "GPU utilisation",
-        "the GPU waits: send more at a time, or see whether small chunks or the host's CPU hold "
+        "The GPU waits: send more at a time, or see whether small chunks or the host's CPU hold "
         "it up",
         NO_GPU,
     ),
     "hit-rate": Threshold(
         "hit_rate", 0.80, False, "prefix cache hit rate",
-        "the cache does not fit the traffic: raise --gpu-memory-utilization, or lower the "
+        "The cache does not fit the traffic: raise --gpu-memory-utilization, or lower the "
         "budget's threshold",
         NO_ENGINE,
     ),
@@ -130,7 +130,7 @@ def _sentence(threshold: Threshold, limit: float, value: float | None, held: boo
         return f"{wanted}: not measured, {threshold.unmeasured}."
     if held:
         return f"{wanted}: holds, at {_shown(threshold, value)}."
-    return f"{wanted}: does not hold, at {_shown(threshold, value)}. Check: {threshold.advice}."
+    return f"{wanted}: does not hold, at {_shown(threshold, value)}. {threshold.advice}."
 
 
 def _shown(threshold: Threshold, value: float) -> str:

@@ -33,7 +33,12 @@ PATIENCE = 5.0
 
 def bench(
     url: Annotated[
-        str, typer.Option(envvar="GATEWAY_URL", help="A gateway, or an engine itself.")
+        str,
+        typer.Option(
+            envvar="GATEWAY_URL",
+            help="A gateway or an engine; port 8080 here by default.",
+            show_default=False,
+        ),
     ] = DEFAULT_URL,
     key: Annotated[
         str, typer.Option(envvar="GATEWAY_KEY", help="Sent as a Bearer token.", show_default=False)
@@ -101,13 +106,11 @@ def bench(
     Thresholds (--threshold NAME=LIMIT or NAME=off): p90 and p99 of the time to first token in ms,
     memory (GPU, share), gpu (utilisation, share), hit-rate (prefix cache, share).
 
-    Examples:
+    Example: gateway bench --arm chunk-512 --arm chunk-64 --json out.json
 
-    gateway bench --arm chunk-512 --arm chunk-64 --json out.json
+    Example: gateway bench --request-rate 20 --output-tokens 128 --slo-ttft-ms 500
 
-    gateway bench --request-rate 20 --output-tokens 128 --slo-ttft-ms 500
-
-    gateway bench --url http://127.0.0.1:8001 --engine vllm=http://127.0.0.1:8001
+    Example: gateway bench --url http://127.0.0.1:8001 --engine vllm=http://127.0.0.1:8001
     """
     options = Options(
         api=api,

@@ -21,8 +21,10 @@ from tests.support.site import every_api, refuses, says, silent, streams
 Script = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
 
 LATE = 0.1
-"""Seconds to the first token; the machine may add some, and never takes any away."""
+"""Seconds to the first token; the machine may add some."""
 SLACK = 0.06
+TICK = 0.002
+"""The backend's own timers count in milliseconds."""
 
 
 def paced(dialect: Dialect) -> Script:
@@ -63,10 +65,10 @@ async def test_the_first_token_is_timed_and_not_what_announces_it(dialect: Diale
     found = await sample(paced(dialect), dialect.api)
     assert found.error is None, found.detail
     assert found.ttft_ms is not None and found.e2e_ms is not None
-    assert 1000 * LATE <= found.ttft_ms <= 1000 * (LATE + SLACK)
+    assert 1000 * (LATE - TICK) <= found.ttft_ms <= 1000 * (LATE + SLACK)
     (gap,) = found.itl_ms
     assert 1000 * (LATE - SLACK) <= gap <= 1000 * (LATE + SLACK)
-    assert found.e2e_ms >= 2000 * LATE
+    assert found.e2e_ms >= 2000 * (LATE - TICK)
     assert found.due_ms == 1000
     assert (found.prompt_tokens, found.cached_tokens, found.completion_tokens) == (7, 4, 2)
 
@@ -75,7 +77,7 @@ async def test_a_late_start_counts_against_the_server_and_as_the_clients_cost() 
     async with scripted(paced(DIALECTS[0])) as backend, client_of(backend.url) as client:
         found = await ask(client, late=0.5)
     assert found.ttft_ms is not None
-    assert 600 <= found.ttft_ms <= 600 + 1000 * SLACK
+    assert 598 <= found.ttft_ms <= 600 + 1000 * SLACK
     assert 500 <= found.client_ms <= 500 + 1000 * SLACK
 
 

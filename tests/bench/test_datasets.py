@@ -132,6 +132,12 @@ def test_rounds_share_what_all_sessions_share_and_nothing_else(tmp_path: Path) -
     assert one.questions[0][:64] != two.questions[0][:64] and one.session != two.session
 
 
+def test_a_line_that_is_being_written_is_left_out(tmp_path: Path) -> None:
+    file = lines(tmp_path / "access.jsonl", logged(10), logged(20))
+    file.write_text(file.read_text().rstrip()[:-5])
+    assert len(replay(file, 10, None, 0).talks(0)) == 1
+
+
 def test_what_failed_or_was_not_streamed_is_not_replayed(tmp_path: Path) -> None:
     file = lines(
         tmp_path / "access.jsonl",

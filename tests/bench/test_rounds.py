@@ -81,7 +81,7 @@ async def test_each_arm_gets_the_delay_it_has() -> None:
     for one in found:
         median = one.figures["median_ttft_ms"]
         assert median is not None
-        assert 1000 * DELAYS[one.arm] <= median <= 1000 * DELAYS[one.arm] + 40
+        assert 1000 * DELAYS[one.arm] - 2 <= median <= 1000 * DELAYS[one.arm] + 40
         assert one.figures["completed"] == 8 and one.figures["total_input_tokens"] == 56
     slow = next(one for one in found if one.arm == "slow")
     assert slow.figures["request_goodput"] == 0

@@ -46,7 +46,7 @@ def test_one_that_holds() -> None:
 def test_one_that_does_not_says_what_to_check() -> None:
     (found,) = check(arms_of(a=[100, 351, 400]), {"p90": 350})
     assert found.held is False
-    assert "does not hold, at 351 ms. Check: " in found.sentence
+    assert "does not hold, at 351 ms. The budget is not in force" in found.sentence
     assert "prefix caching" in found.sentence
 
 
