@@ -25,7 +25,7 @@ def confounds(arms: Sequence[ArmSummary]) -> tuple[str, ...]:
 
 def remarks(arms: Sequence[ArmSummary], rounds: Sequence[Round]) -> tuple[str, ...]:
     """What else the reader should know, a sentence each."""
-    return (*_load(arms), *_machines(arms), *_rounds(arms), *_client(rounds))
+    return (*_load(arms), *_machines(arms), *_gpus(arms, rounds), *_rounds(arms), *_client(rounds))
 
 
 def _misrouted(arms: Sequence[ArmSummary]) -> Iterator[str]:
@@ -80,6 +80,14 @@ def _machines(arms: Sequence[ArmSummary]) -> Iterator[str]:
         yield (
             f"One backend served {' and '.join(single)}: this compares machines as much as "
             "configurations. Swap the configurations and run again, or use two backends an arm."
+        )
+
+
+def _gpus(arms: Sequence[ArmSummary], rounds: Sequence[Round]) -> Iterator[str]:
+    if len(arms) > 1 and any(not gpu.arm for one in rounds for gpu in one.gpus):
+        yield (
+            "GPU figures are those of all GPUs that were looked at, whichever arm they serve: "
+            "--gpu ARM=0,1 says whose they are."
         )
 
 

@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -28,6 +28,7 @@ from gateway.bench.summary import compare, summarise
 from gateway.bench.watches import Watched, watching
 from gateway.errors import GatewayError
 
+T = TypeVar("T")
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -43,6 +44,7 @@ class Subject:
         engines: facts of each arm's engines, as far as known.
         limits: thresholds by name.
         simulated: an engine is known to be simulated.
+        said: what is known already and should be told, a sentence each.
     """
 
     url: str
@@ -54,6 +56,7 @@ class Subject:
     engines: Mapping[str, Mapping[str, Any]]
     limits: Mapping[str, float]
     simulated: bool = False
+    said: tuple[str, ...] = ()
 
 
 async def bench(subject: Subject, watched: Watched, console: Console) -> BenchResult:
@@ -75,7 +78,10 @@ async def bench(subject: Subject, watched: Watched, console: Console) -> BenchRe
         ) as client,
         watching(watched) as watches,
     ):
-        good, refused, simulated = await usable_arms(plan.arms, client, speech, time.monotonic)
+        tried = await until_stopped(stop, usable_arms(plan.arms, client, speech, time.monotonic))
+        if tried is None:
+            raise GatewayError("Ended before the first round.")
+        good, refused, simulated = tried
         plan = replace(plan, arms=good)
         with screen.Bar(console, plan.rounds) as bar:
             work = Bench(
@@ -85,8 +91,8 @@ async def bench(subject: Subject, watched: Watched, console: Console) -> BenchRe
     subject = replace(
         subject, simulated=subject.simulated or simulated or watches.simulated, arms=good
     )
-    said = [one for one in (plan.workload.remark, *refused, *watches.said) if one]
-    return result(subject, rounds, said, interrupted)
+    said = (*subject.said, plan.workload.remark, *refused, *watches.said)
+    return result(subject, rounds, [one for one in said if one], interrupted)
 
 
 async def usable_arms(
@@ -131,23 +137,29 @@ async def collect(bench: Bench, stop: asyncio.Event) -> tuple[list[Round], bool]
     """
     found: list[Round] = []
 
-    async def work() -> None:
+    async def work() -> bool:
         async with aclosing(bench.run()) as rounds:
             async for one in rounds:
                 if one.number:
                     found.append(one)
+        return True
 
-    working = asyncio.create_task(work())
+    complete = await until_stopped(stop, work())
+    return found, not complete
+
+
+async def until_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """What the work comes to; None where `stop` was set first, which cancels it."""
+    working = asyncio.create_task(work)
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
-        interrupted = not working.done()
+        return working.result() if working.done() else None
     finally:
-        working.cancel()
         stopped.cancel()
+        working.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await working
-    return found, interrupted
 
 
 def stopping() -> asyncio.Event:

@@ -18,8 +18,8 @@ PLOT_LINES = 12
 MARKERS = "ox+*#@%&"
 HEADROOM = 1.2
 REDRAW = 0.5
-WHOLE = "the split"
-"""What an arm without a name is called: requests go where the gateway sends them."""
+WHOLE = "all"
+"""What an arm without a name is called: requests go where whoever answers sends them."""
 
 
 class Bar:
@@ -28,7 +28,7 @@ class Bar:
     def __init__(self, console: Console, rounds: int) -> None:
         self._rounds = rounds
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),

@@ -65,6 +65,9 @@ async def watching(watched: Watched) -> AsyncIterator[Watches]:
                 )
             elif b"vllm:" not in page:
                 said.append(f"Engine {one.name} was not looked at: {one.url}/metrics is no vLLM's.")
+        for url in watched.exporters:
+            if b"DCGM_FI_DEV_" not in (await fetch(url) or b""):
+                said.append(f"GPUs of {url} were not looked at: no dcgm-exporter answers there.")
         gpus = [Gpus(Dcgm(url, fetch).look, watched.gpu_arms) for url in watched.exporters]
         local = _nvml(said, stack)
         if local is not None:

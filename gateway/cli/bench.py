@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 import uvloop
+from pydantic import ValidationError
 from rich.console import Console
 
 from gateway.admin.views import BackendView
@@ -140,7 +141,7 @@ def bench(
     if key and not sendable(key):
         raise typer.BadParameter("holds characters no key has", param_hint="--key")
     model = model or _first_model(root, key)
-    backends = _backends(root, admin_key, model)
+    backends, said = _backends(root, admin_key, model)
     subject = Subject(
         url=root,
         key=key,
@@ -151,6 +152,7 @@ def bench(
         limits=limits,
         engines=_facts(backends),
         simulated=any("simulated" in (one.engine_version or "") for one in backends),
+        said=said,
     )
     watched = Watched(
         engines=_engines(engine or [], arms, backends),
@@ -159,7 +161,7 @@ def bench(
         gpu_arms=_gpu_arms(gpu or []),
     )
     # Into a pipe, nothing is cut to a terminal's width.
-    console = Console(width=None if sys.stdout.isatty() else 400, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 400, highlight=False, markup=False)
     result = uvloop.run(run.bench(subject, watched, console))
     if json_file is not None:
         json_file.write_bytes(encode(result))
@@ -208,12 +210,20 @@ def _first_model(root: str, key: str) -> str:
     return str(models[0]["id"])
 
 
-def _backends(root: str, admin_key: str, model: str) -> list[BackendView]:
-    """The model's backends, as the admin API tells them; none without an admin key."""
+def _backends(root: str, admin_key: str, model: str) -> tuple[list[BackendView], tuple[str, ...]]:
+    """The model's backends, as the admin API tells them; and a sentence where it does not.
+
+    An admin key may be left over in the environment of somebody who asks an engine itself.
+    """
     if not admin_key:
-        return []
-    found = [BackendView.model_validate(one) for one in Remote(root, admin_key).get("backends")]
-    return [one for one in found if one.model == model.partition("@")[0]] or found
+        return [], ()
+    try:
+        told = Remote(root, admin_key).get("backends")
+        found = [BackendView.model_validate(one) for one in told]
+    except (GatewayError, ValidationError) as error:
+        why = error.message if isinstance(error, GatewayError) else "Its answer has another form."
+        return [], (f"The admin API of {root} named no engines: {why}",)
+    return [one for one in found if one.model == model.partition("@")[0]] or found, ()
 
 
 def _facts(backends: Sequence[BackendView]) -> dict[str, dict[str, Any]]:

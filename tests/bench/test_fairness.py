@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway.bench.fairness import confounds, remarks
-from gateway.bench.results import ArmSummary, ClientCost
+from gateway.bench.results import ArmSummary, ClientCost, GpuUse
 from tests.bench.made import arms_of, ok, round_of
 
 EVEN = arms_of(("1", "2"), a=[1, 1, 1], b=[2, 2, 2])
@@ -51,6 +51,13 @@ def test_unequal_failures_confound() -> None:
 def test_one_backend_an_arm_compares_machines() -> None:
     found = remarks(arms_of(a=[1] * 3, b=[1] * 3), ())
     assert any(remark.startswith("One backend served a and b") for remark in found)
+
+
+def test_gpus_that_nobody_assigned_are_said_to_be_all_of_them() -> None:
+    rounds = [round_of("a", 1, [ok(1.0)], gpus=(GpuUse(name="0", memory_peak=0.5),))]
+    assert any("--gpu ARM=0,1" in remark for remark in remarks(EVEN, rounds))
+    rounds = [round_of("a", 1, [ok(1.0)], gpus=(GpuUse(name="0", arm="a"),))]
+    assert not any("--gpu" in remark for remark in remarks(EVEN, rounds))
 
 
 def test_one_arm_alone_is_not_compared() -> None:

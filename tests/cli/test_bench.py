@@ -21,6 +21,8 @@ from tests.operation.process import command
 from tests.simulator.running import Server, serving
 from tests.support.ports import nobody
 from tests.support.running import ADMIN_KEY, KEY, Running, configuration, running
+from tests.support.scripted import scripted
+from tests.support.site import silent
 
 Run = Callable[..., Any]
 
@@ -113,6 +115,14 @@ async def test_an_engine_itself_in_every_api(tmp_path: Path, api: str) -> None:
     assert all(sample.itl_ms for sample in one.samples)
     assert one.engines[0].requests == 16
     assert "Confounded" not in said and "Differences" not in said
+
+
+async def test_an_admin_key_left_over_does_not_keep_anybody_from_asking_an_engine() -> None:
+    async with serving(speed=20) as engine:
+        arguments = ("--url", engine.url, "--requests", "4", "--rounds", "1", "--no-warm-up")
+        status, said = await command("bench", *arguments, env={"GATEWAY_ADMIN_KEY": ADMIN_KEY})
+    assert status == 0, said
+    assert f"The admin API of {engine.url} named no engines: " in said
 
 
 async def test_an_open_loop_of_sessions(tmp_path: Path) -> None:
@@ -212,19 +222,34 @@ def test_wrong_use_is_said_in_a_sentence(
     assert words in " ".join(re.sub("[─│╭╮╰╯]", " ", found.err).split())
 
 
+async def test_ctrl_c_before_the_first_round_says_so_at_once() -> None:
+    async with scripted(silent) as backend:
+        child = await interruptible("--url", backend.url, "--model", "m")
+        async with asyncio.timeout(20):
+            while not backend.requests:
+                await asyncio.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        output, _ = await asyncio.wait_for(child.communicate(), 10)
+    assert child.returncode == 1
+    assert output == b"Ended before the first round.\n"
+
+
+async def interruptible(*arguments: str, **env: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", "bench", *arguments),
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"} | env,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+
+
 async def test_ctrl_c_prints_what_is_complete(tmp_path: Path) -> None:
     file = tmp_path / "out.json"
     async with site(tmp_path) as here:
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", "bench", "--arm", "a0", "--rounds", "100"),
-            *("--requests", "8", "--json", str(file)),
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": "/nonexistent",
-                "GATEWAY_URL": here.it.url,
-                "GATEWAY_KEY": KEY,
-            },
-            stdout=asyncio.subprocess.PIPE,
+        child = await interruptible(
+            *("--arm", "a0", "--rounds", "100", "--requests", "8", "--json", str(file)),
+            GATEWAY_URL=here.it.url,
+            GATEWAY_KEY=KEY,
         )
         async with asyncio.timeout(20):
             while len(here.it.records) < 30:
