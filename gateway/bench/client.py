@@ -26,7 +26,7 @@ class Exchange:
 
     Attributes:
         due: when it should have left.
-        begun: when the client came to it.
+        late: seconds after `due` at which the client came to it, by its own fault.
         ready: when it had a connection.
         sent: when it was written.
         ended: when its reply was complete, or had failed.
@@ -36,7 +36,7 @@ class Exchange:
     """
 
     due: float
-    begun: float
+    late: float = 0.0
     ready: float | None = None
     sent: float | None = None
     ended: float | None = None
@@ -111,13 +111,16 @@ class LoadClient:
         self._timeout = timeout
         self._clock = clock
 
-    async def ask(self, body: bytes, due: float, headers: bytes = b"") -> Exchange:
+    async def ask(
+        self, body: bytes, due: float, headers: bytes = b"", late: float = 0.0
+    ) -> Exchange:
         """Send one request and wait for the end of its reply; every failure is in the exchange.
 
         Args:
             headers: further lines of the head.
+            late: seconds that its sender has lost already.
         """
-        exchange = Exchange(due, self._clock())
+        exchange = Exchange(due, late)
         request = (b"%b%bcontent-length: %d\r\n\r\n" % (self._head, headers, len(body)), body)
         try:
             async with asyncio.timeout(self._timeout):

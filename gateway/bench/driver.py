@@ -16,8 +16,8 @@ from gateway.bench.client import Exchange
 from gateway.bench.speech import Speech
 from gateway.bench.workloads import Talk
 
-Ask = Callable[[bytes, float, bytes], Awaitable[Exchange]]
-"""Sends a body that was due at a time, with further lines of the head."""
+Ask = Callable[[bytes, float, bytes, float], Awaitable[Exchange]]
+"""Sends a body that was due at a time, with further lines of the head, so many seconds late."""
 
 Done = Callable[[Talk, int, int, Exchange], None]
 """Told of every finished request: its talk, its turn, the characters it sent, and what came."""
@@ -104,8 +104,9 @@ class Driver:
         places = nullcontext() if concurrency is None else asyncio.Semaphore(concurrency)
 
         async def one(talk: Talk, opening: bytes, due: float) -> None:
+            late = self._clock() - due  # waiting for a place is not the client's doing
             async with places:
-                await self._talk(talk, opening, due)
+                await self._talk(talk, opening, due, late)
 
         began = self._clock()
         async with asyncio.TaskGroup() as group:
@@ -116,7 +117,7 @@ class Driver:
     def _request(self, talk: Talk, said: Sequence[str]) -> bytes:
         return self._speech.request(talk.system, said, talk.output_tokens)
 
-    async def _talk(self, talk: Talk, opening: bytes, due: float) -> None:
+    async def _talk(self, talk: Talk, opening: bytes, due: float, late: float = 0.0) -> None:
         headers = b"x-session-id: %b\r\n" % talk.session.encode() if talk.session else b""
         said: list[str] = []
         body = opening
@@ -125,8 +126,8 @@ class Driver:
             if turn:
                 await asyncio.sleep(self._pause())
                 body = self._request(talk, said)
-                due = self._clock()
-            exchange = await self._ask(body, due, headers)
+                due, late = self._clock(), 0.0
+            exchange = await self._ask(body, due, headers, late)
             self._done(talk, turn, len(talk.system) + sum(map(len, said)), exchange)
             if turn + 1 < len(talk.questions):
                 # What a user would see of a failed turn; the history must have two sides.

@@ -48,7 +48,7 @@ class Ledger:
     def add(self, talk: Talk, turn: int, characters: int, exchange: Exchange) -> None:
         """Take one; its shape is `driver.Done`."""
         self.count += 1
-        self.ended = max(self.ended, exchange.ended or exchange.begun)
+        self.ended = max(self.ended, exchange.ended or exchange.due)
         self._unread.append(_Entry(exchange, talk, turn, characters))
         self._bytes += exchange.size
         if self._bytes > self._limit:

@@ -127,10 +127,9 @@ def _judge(exchange: Exchange, stream: _Stream, broken: str) -> tuple[ErrorKind 
 
 def _client(exchange: Exchange) -> float:
     """Seconds the client used itself before the request had left; connecting is not its cost."""
-    late = exchange.begun - exchange.due
     if exchange.sent is None or exchange.ready is None:
-        return late
-    return late + exchange.sent - exchange.ready
+        return exchange.late
+    return exchange.late + exchange.sent - exchange.ready
 
 
 def _is_stream(exchange: Exchange) -> bool:

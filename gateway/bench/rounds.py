@@ -148,8 +148,8 @@ class Bench:
     def _driver(self, arm: str, number: int, ledger: Ledger, requests: int) -> Driver:
         chosen = arm_header(arm)
 
-        def ask(body: bytes, due: float, headers: bytes) -> Awaitable[Exchange]:
-            return self._client.ask(body, due, chosen + headers)
+        def ask(body: bytes, due: float, headers: bytes, late: float) -> Awaitable[Exchange]:
+            return self._client.ask(body, due, chosen + headers, late)
 
         def done(talk: Talk, turn: int, characters: int, exchange: Exchange) -> None:
             ledger.add(talk, turn, characters, exchange)

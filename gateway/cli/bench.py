@@ -14,7 +14,7 @@ import uvloop
 from pydantic import ValidationError
 from rich.console import Console
 
-from gateway.admin.views import BackendView
+from gateway.admin.backend_view import BackendView
 from gateway.bench import run, thresholds
 from gateway.bench.engines import Engine
 from gateway.bench.options import USERS, WORKLOADS, Options
@@ -223,14 +223,21 @@ def _backends(root: str, admin_key: str, model: str) -> tuple[list[BackendView],
     except (GatewayError, ValidationError) as error:
         why = error.message if isinstance(error, GatewayError) else "Its answer has another form."
         return [], (f"The admin API of {root} named no engines: {why}",)
-    return [one for one in found if one.model == model.partition("@")[0]] or found, ()
+    own = [one for one in found if one.model == model.partition("@")[0]] or found
+    return own, tuple(
+        f"Backend {one.name} is not what its configuration says: {'; '.join(one.differences)}."
+        for one in own
+        if one.differences
+    )
 
 
 def _facts(backends: Sequence[BackendView]) -> dict[str, dict[str, Any]]:
-    """What the configuration says of each arm's engines; of several, the first that says it."""
+    """What is declared of each arm's engines, and over it what they say themselves; of several
+    engines, the first that says it."""
     facts: dict[str, dict[str, Any]] = {}
     for one in reversed(backends):
         declared = one.engine.model_dump(exclude_none=True, mode="json") if one.engine else {}
+        declared |= one.running.model_dump(exclude_none=True) if one.running else {}
         if one.engine_version:
             declared["engine_version"] = one.engine_version
         facts[one.arm] = facts.get(one.arm, {}) | declared

@@ -52,7 +52,7 @@ async def client_of(url: str, timeout: float = 5.0) -> AsyncIterator[LoadClient]
 async def ask(client: LoadClient, api: Api = Api.CHAT, *, late: float = 0.0) -> Sample:
     """One request that was due `late` seconds ago."""
     due = time.monotonic() - late
-    return sample_of(await client.ask(b"{}", due), api, origin=due - 1)
+    return sample_of(await client.ask(b"{}", due, late=late), api, origin=due - 1)
 
 
 async def sample(script: Script, api: Api = Api.CHAT, timeout: float = 5.0) -> Sample:
