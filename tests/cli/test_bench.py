@@ -131,11 +131,12 @@ async def test_an_admin_key_left_over_does_not_keep_anybody_from_asking_an_engin
 async def test_an_open_loop_of_sessions(tmp_path: Path) -> None:
     async with site(tmp_path, speed=20) as here:
         arguments = ("--workload", "sessions", "--request-rate", "40", "--slo-ttft-ms", "2000")
-        found, _ = await here.result(*arguments, "--requests", "30", "--rounds", "1")
+        found, _ = await here.result(*arguments, "--requests", "30", "--rounds", "1", admin=False)
         sources = {record.session_source for record in here.it.records[1:]}
     (arm,) = found.arms
     (one,) = found.rounds
     assert arm.requests == 30 and not arm.errors
+    assert found.simulated, "known by its answers, without an admin key"
     assert set(arm.served) == {"a0", "a1"}, "without --arm the gateway splits"
     assert found.load.concurrency is None and found.load.request_rate == 40
     assert one.figures["request_goodput"] == one.figures["request_throughput"]
