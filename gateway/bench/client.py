@@ -102,10 +102,10 @@ class LoadClient:
         connect_timeout: float = 10.0,
     ) -> None:
         self._pool = Pool(url, connect_timeout=min(connect_timeout, timeout), max_idle=IDLE)
-        self._head = b"POST %b%b HTTP/1.1\r\nhost: %b\r\n%baccept-encoding: identity\r\n" % (
-            self._pool.prefix,
+        self._head = b"POST %b%b HTTP/1.1\r\n%b%baccept-encoding: identity\r\n" % (
+            self._pool.target,
             path.encode(),
-            self._pool.authority.rpartition(b"@")[2],
+            self._pool.host_lines,
             headers + b"content-type: application/json\r\naccept: text/event-stream\r\n",
         )
         self._timeout = timeout

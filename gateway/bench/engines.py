@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from gateway.bench.results import EngineUse
+from gateway.vllm.page import EnginePage, read_page
 
 INTERVAL = 0.25
 """Seconds between two looks at the KV usage; a peak between them is not seen."""
@@ -22,27 +22,6 @@ UNREACHABLE = "its /metrics could not be read"
 
 Fetch = Callable[[str], Awaitable[bytes | None]]
 """GETs a URL; None where that failed."""
-
-
-class State(Protocol):
-    """What one page says; None where it does not."""
-
-    @property
-    def queried(self) -> float | None: ...
-    @property
-    def hit(self) -> float | None: ...
-    @property
-    def hit_rate(self) -> float | None: ...
-    @property
-    def kv_usage(self) -> float | None: ...
-    @property
-    def preemptions(self) -> float | None: ...
-    @property
-    def finished(self) -> float | None: ...
-
-
-Read = Callable[[str], State | None]
-"""Reads a page; None for one that is no vLLM engine's, ValueError for one that is no metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +49,9 @@ class _Seen:
 class Engines:
     """Watches engines; its shape is `rounds.EngineWatch`."""
 
-    def __init__(
-        self, engines: Sequence[Engine], fetch: Fetch, read: Read, interval: float = INTERVAL
-    ) -> None:
+    def __init__(self, engines: Sequence[Engine], fetch: Fetch, interval: float = INTERVAL) -> None:
         self._engines = engines
         self._fetch = fetch
-        self._read = read
         self._interval = interval
         self._seen: dict[str, _Seen] = {}
 
@@ -117,10 +93,10 @@ class Engines:
     def _use(self, engine: Engine, seen: _Seen) -> EngineUse:
         if seen.before is None or seen.after is None:
             return EngineUse(name=engine.name, arm=engine.arm, absent=UNREACHABLE)
-        before, after = self._state(seen.before), self._state(seen.after)
+        before, after = _state(seen.before), _state(seen.after)
         if before is None or after is None:
             return EngineUse(name=engine.name, arm=engine.arm, absent=NO_VLLM)
-        between = [state for page in seen.between if (state := self._state(page)) is not None]
+        between = [state for page in seen.between if (state := _state(page)) is not None]
         usages = [state.kv_usage for state in (before, *between, after)]
         return EngineUse(
             name=engine.name,
@@ -131,11 +107,12 @@ class Engines:
             requests=_grown(before.finished, after.finished),
         )
 
-    def _state(self, page: bytes) -> State | None:
-        try:
-            return self._read(page.decode(errors="replace"))
-        except ValueError:
-            return None
+
+def _state(page: bytes) -> EnginePage | None:
+    try:
+        return read_page(page.decode(errors="replace"))
+    except ValueError:
+        return None
 
 
 def _usage_lines(page: bytes) -> bytes:
@@ -143,7 +120,7 @@ def _usage_lines(page: bytes) -> bytes:
     return b"".join(line for line in page.splitlines(keepends=True) if b"cache_usage_perc" in line)
 
 
-def _hit_rate(before: State, after: State) -> float | None:
+def _hit_rate(before: EnginePage, after: EnginePage) -> float | None:
     """Of this round; of engines that state a rate alone (0.6), what they state at its end."""
     if after.queried is None:
         return after.hit_rate

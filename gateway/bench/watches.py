@@ -10,7 +10,7 @@ from importlib import import_module
 
 import httpx
 
-from gateway.bench.engines import Engine, Engines, Fetch, Read
+from gateway.bench.engines import Engine, Engines, Fetch
 from gateway.bench.gpus import NO_PACKAGE, Dcgm, Gpus, Nvml
 
 TIMEOUT = 5.0
@@ -22,13 +22,11 @@ class Watched:
 
     Attributes:
         engines: whose `/metrics` to read.
-        read: reads such a page.
         exporters: metrics pages of dcgm-exporters.
         gpu_arms: which arm a GPU serves, by its name.
     """
 
     engines: Sequence[Engine]
-    read: Read
     exporters: Sequence[str] = ()
     gpu_arms: Mapping[str, str]
 
@@ -72,7 +70,7 @@ async def watching(watched: Watched) -> AsyncIterator[Watches]:
         local = _nvml(said, stack)
         if local is not None:
             gpus.append(Gpus(local.look, watched.gpu_arms))
-        engines = Engines(watched.engines, fetch, watched.read) if watched.engines else None
+        engines = Engines(watched.engines, fetch) if watched.engines else None
         yield Watches(engines, tuple(gpus), tuple(said), simulated)
 
 

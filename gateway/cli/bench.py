@@ -24,7 +24,6 @@ from gateway.bench.watches import Watched
 from gateway.cli.address import option
 from gateway.cli.answering import listed
 from gateway.cli.asking import Asker
-from gateway.cli.doctor.engine_page import read
 from gateway.cli.key_form import sendable
 from gateway.cli.remote import DEFAULT_URL, Remote
 from gateway.errors import GatewayError
@@ -156,7 +155,6 @@ def bench(
     )
     watched = Watched(
         engines=_engines(engine or [], arms, backends),
-        read=read,
         exporters=tuple(dcgm or ()),
         gpu_arms=_gpu_arms(gpu or []),
     )

@@ -22,13 +22,14 @@ _SECONDS = {
 }
 _QUERIES, _HITS = "vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total"
 _PREEMPTIONS, _FINISHED = "vllm:num_preemptions_total", "vllm:request_success_total"
+_PROMPTED = "vllm:prompt_tokens_total"
 _RUNNING, _WAITING = "vllm:num_requests_running", "vllm:num_requests_waiting"
 _USAGE, _USAGE_V0 = "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"
 _HIT_RATE_V0 = "vllm:gpu_prefix_cache_hit_rate"
 
 _NAMES = (
     *(name + end for name in _SECONDS.values() for end in ("_sum", "_count")),
-    *(_CONFIG, _QUERIES, _HITS, _PREEMPTIONS, _FINISHED),
+    *(_CONFIG, _QUERIES, _HITS, _PREEMPTIONS, _FINISHED, _PROMPTED),
     *(_RUNNING, _WAITING, _USAGE, _USAGE_V0, _HIT_RATE_V0),
 )
 _WANTED = re.compile(rf"^(?:{'|'.join(map(re.escape, _NAMES))})[{{ ].*$", re.MULTILINE)
@@ -69,6 +70,7 @@ class EnginePage(msgspec.Struct, frozen=True):
         kv_usage: the part of the KV cache in use now, from 0 to 1; the fullest rank's.
         preemptions: requests thrown out of memory and computed anew.
         finished: requests that ended.
+        prompted: prompt tokens of all requests.
         running, waiting: requests now.
     """
 
@@ -82,8 +84,39 @@ class EnginePage(msgspec.Struct, frozen=True):
     kv_usage: float | None
     preemptions: float | None
     finished: float | None
+    prompted: float | None
     running: float | None
     waiting: float | None
+
+    @property
+    def mean_prompt(self) -> float | None:
+        """Tokens of a prompt, on average."""
+        return self.prompted / self.finished if self.prompted and self.finished else None
+
+    @property
+    def busy(self) -> bool:
+        """Whether requests run or wait now."""
+        return bool(self.running or self.waiting)
+
+    def since(self, earlier: EnginePage) -> EnginePage:
+        """What was counted after another moment; all of it, where the engine restarted since."""
+        if (self.queried or 0) < (earlier.queried or 0):
+            return self
+        queried = _minus(self.queried, earlier.queried)
+        hit = _minus(self.hit, earlier.hit)
+        return msgspec.structs.replace(
+            self,
+            ttft=_less(self.ttft, earlier.ttft),
+            queue=_less(self.queue, earlier.queue),
+            prefill=_less(self.prefill, earlier.prefill),
+            queried=queried,
+            hit=hit,
+            # A rate that an engine states itself is one since its start.
+            hit_rate=hit / queried if hit is not None and queried else None,
+            preemptions=_minus(self.preemptions, earlier.preemptions),
+            finished=_minus(self.finished, earlier.finished),
+            prompted=_minus(self.prompted, earlier.prompted),
+        )
 
 
 def read_page(page: str) -> EnginePage | None:
@@ -114,9 +147,20 @@ def read_page(page: str) -> EnginePage | None:
         kv_usage=highest.get(_USAGE, highest.get(_USAGE_V0)),
         preemptions=sums.get(_PREEMPTIONS),
         finished=sums.get(_FINISHED),
+        prompted=sums.get(_PROMPTED),
         running=sums.get(_RUNNING),
         waiting=sums.get(_WAITING),
     )
+
+
+def _minus(later: float | None, earlier: float | None) -> float | None:
+    return None if later is None else later - (earlier or 0)
+
+
+def _less(later: Total | None, earlier: Total | None) -> Total | None:
+    if later is None or earlier is None:
+        return later
+    return Total(later.sum - earlier.sum, later.count - earlier.count)
 
 
 def _total(sums: Mapping[str, float], name: str) -> Total | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from gateway.bench.engines import Engine, Engines
 from gateway.bench.results import EngineUse
-from gateway.cli.doctor.engine_page import read
+from gateway.vllm.page import EnginePage, read_page
 
 INTERVAL = 0.01
 
@@ -38,7 +40,7 @@ class FakeEngines:
 async def watch(
     fake: FakeEngines, *engines: Engine, arm: str = "a", round_takes: float = 0.0
 ) -> tuple[EngineUse, ...]:
-    watching = Engines(engines, fake.fetch, read, INTERVAL)
+    watching = Engines(engines, fake.fetch, INTERVAL)
     async with watching.watching(arm):
         await asyncio.sleep(round_takes)
     return watching.uses()
@@ -92,20 +94,21 @@ async def test_only_the_engines_of_the_arm_are_asked() -> None:
     assert set(fake.asked) == {"http://x/metrics"}
 
 
-async def test_no_page_is_read_while_the_round_runs() -> None:
+async def test_no_page_is_read_while_the_round_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeEngines(x=[page(0, 0, 0.2)])
     reads: list[str] = []
 
-    def noted(text: str) -> object:
+    def noted(text: str) -> EnginePage | None:
         reads.append(text)
-        return read(text)
+        return read_page(text)
 
-    reader: Callable[[str], object] = noted
-    watching = Engines([Engine("x", "http://x")], fake.fetch, reader, INTERVAL)  # type: ignore[arg-type]
+    monkeypatch.setattr("gateway.bench.engines.read_page", noted)
+    watching = Engines([Engine("x", "http://x")], fake.fetch, INTERVAL)
     async with watching.watching("a"):
         await asyncio.sleep(5 * INTERVAL)
         assert len(fake.asked) > 1 and not reads
     assert watching.uses()[0].kv_usage_peak == 0.2
+    assert reads
 
 
 _: Callable[[str], Awaitable[bytes | None]] = FakeEngines().fetch

@@ -9,7 +9,6 @@ import pytest
 
 from gateway.bench.engines import Engine
 from gateway.bench.watches import Watched, watching
-from gateway.cli.doctor.engine_page import read
 from tests.bench.test_gpus import DCGM, FakeNvml
 from tests.simulator.running import serving
 from tests.support.ports import nobody
@@ -18,7 +17,7 @@ from tests.support.site import silent, until
 
 
 def watched(*engines: Engine, exporters: tuple[str, ...] = ()) -> Watched:
-    return Watched(engines=engines, read=read, exporters=exporters, gpu_arms={"0": "a"})
+    return Watched(engines=engines, exporters=exporters, gpu_arms={"0": "a"})
 
 
 @pytest.fixture(autouse=True)

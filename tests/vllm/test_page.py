@@ -26,6 +26,7 @@ vllm:prefix_cache_queries_total{engine="1",model_name="m"} 400.0
 vllm:prefix_cache_hits_total{engine="0",model_name="m"} 500.0
 vllm:external_prefix_cache_hits_total{engine="0",model_name="m"} 7777.0
 vllm:num_preemptions_total{engine="0",model_name="m"} 2.0
+vllm:prompt_tokens_total{engine="0",model_name="m"} 2200.0
 vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 5.0
 vllm:request_success_total{engine="0",finished_reason="length",model_name="m"} 6.0
 # TYPE vllm:time_to_first_token_seconds histogram
@@ -58,7 +59,8 @@ def test_what_two_ranks_tell_is_one_engine() -> None:
     assert (page.queried, page.hit, page.hit_rate) == (1000.0, 500.0, 0.5)
     assert page.kv_usage == 0.75, "the fullest rank's"
     assert (page.preemptions, page.finished) == (2.0, 11.0)
-    assert (page.running, page.waiting) == (7.0, 1.0)
+    assert (page.running, page.waiting, page.busy) == (7.0, 1.0, True)
+    assert (page.prompted, page.mean_prompt) == (2200.0, 200.0)
 
 
 def test_an_engine_of_the_0_6_era_names_things_otherwise() -> None:
@@ -93,3 +95,28 @@ def test_another_servers_page_is_no_engines() -> None:
 def test_broken_text_is_an_error() -> None:
     with pytest.raises(ValueError):
         read_page("vllm:num_requests_running{engine= 3\n")
+
+
+def test_what_was_counted_between_two_pages() -> None:
+    earlier, later = (
+        read_page(V1),
+        read_page(
+            V1.replace('hits_total{engine="0",model_name="m"} 500', "hits_total{} 590").replace(
+                'queries_total{engine="0",model_name="m"} 600', "queries_total{} 700"
+            )
+        ),
+    )
+    assert earlier is not None and later is not None
+    lately = later.since(earlier)
+    assert (lately.queried, lately.hit, lately.hit_rate) == (100.0, 90.0, 0.9)
+    assert (lately.finished, lately.preemptions, lately.prompted) == (0.0, 0.0, 0.0)
+    assert lately.kv_usage == later.kv_usage, "a gauge is of now"
+    assert earlier.since(later) == earlier, "it began anew in between"
+
+
+def test_times_between_two_pages() -> None:
+    name = "vllm:request_queue_time_seconds"
+    earlier = read_page(f"{name}_sum 1.0\n{name}_count 10\n")
+    later = read_page(f"{name}_sum 1.5\n{name}_count 30\n")
+    assert earlier is not None and later is not None
+    assert later.since(earlier).queue == Total(0.5, 20.0)

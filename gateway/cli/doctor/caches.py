@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from gateway.cli.asking import Unanswered
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.chunks import Chunks, caching_off
-from gateway.cli.doctor.engine_page import EngineState, read
 from gateway.cli.doctor.finding import Finding, Topic
 from gateway.cli.doctor.servers import Server, ask
+from gateway.vllm.page import EnginePage, read_page
 
 LOW_HIT_RATE = 0.80
 """Below it the cache does not fit the traffic."""
@@ -45,12 +45,12 @@ class Look:
         seconds: between the two.
     """
 
-    state: EngineState | None
+    state: EnginePage | None
     fault: str = ""
-    lately: EngineState | None = None
+    lately: EnginePage | None = None
     seconds: float = 0.0
 
-    def period(self, *, judged: bool) -> tuple[EngineState, str] | None:
+    def period(self, *, judged: bool) -> tuple[EnginePage, str] | None:
         """The counters to go by, and of when they are.
 
         Args:
@@ -67,7 +67,7 @@ def looks(case: Case, servers: Iterable[Server]) -> dict[str, Look]:
     asked = list(servers)
     first = {server.name: _look(case, server) for server in asked}
     states = [look.state for look in first.values() if look.state is not None]
-    busy = any(state.running for state in states)
+    busy = any(state.busy for state in states)
     seconds = case.watch if case.watch is not None else (WATCH if busy else 0.0)
     if not seconds or not states:
         return first
@@ -84,8 +84,8 @@ def findings(topic: Topic, server: Server, look: Look, chunks: Chunks) -> Iterat
             f"curl -s {server.url}/metrics | grep -E 'prefix_cache|kv_cache|preemptions'",
         )
         return
-    if look.state.prefix_caching is not False:
-        yield from _cache(topic, server, look, look.state.block_size or chunks.block)
+    if look.state.cache.prefix_caching is not False:
+        yield from _cache(topic, server, look, look.state.cache.block_size or chunks.block)
     elif not chunks.caching_off:
         yield caching_off(topic, server, "is off, as the engine says")
     yield from _memory(topic, server, look, look.state)
@@ -98,7 +98,7 @@ def _look(case: Case, server: Server) -> Look:
     if not reply.ok:
         return Look(None, f"HTTP {reply.status}")
     try:
-        state = read(reply.text)
+        state = read_page(reply.text)
     except ValueError:
         state = None
     return Look(state, "" if state else "no vLLM metrics")
@@ -111,7 +111,7 @@ def _again(case: Case, server: Server, first: Look, seconds: float) -> Look:
     return Look(second.state, "", second.state.since(first.state), seconds)
 
 
-def _enough(state: EngineState) -> bool:
+def _enough(state: EnginePage) -> bool:
     return (state.queried is None or state.queried >= ENOUGH_QUERIES) and (
         state.finished is None or state.finished >= ENOUGH_REQUESTS
     )
@@ -135,7 +135,7 @@ def _cache(topic: Topic, server: Server, look: Look, block: int | None) -> Itera
     )
 
 
-def _cause(now: EngineState, counted: EngineState, block: int | None) -> tuple[str, str]:
+def _cause(now: EnginePage, counted: EnginePage, block: int | None) -> tuple[str, str]:
     """Why little is found, the likeliest cause first, once it is not that caching is off."""
     prompt = counted.mean_prompt
     if block is not None and prompt is not None and prompt < block:
@@ -157,7 +157,7 @@ def _cause(now: EngineState, counted: EngineState, block: int | None) -> tuple[s
     )
 
 
-def _memory(topic: Topic, server: Server, look: Look, state: EngineState) -> Iterator[Finding]:
+def _memory(topic: Topic, server: Server, look: Look, state: EnginePage) -> Iterator[Finding]:
     limit = f"max_concurrency: 64   # under backends.{server.name} in gateway.yaml"
     if state.kv_usage is not None and state.kv_usage > FULL_MEMORY:
         yield topic.warning(

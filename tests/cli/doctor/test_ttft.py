@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gateway.cli.doctor.case import Case
-from gateway.cli.doctor.engine_page import read
 from gateway.cli.doctor.finding import Finding, Severity
+from gateway.vllm.page import read_page
 from tests.cli.doctor.cases import about, case, found, gateway_yaml, one, other, reply
 from tests.simulator.running import Server, serving
 from tests.support.ports import nobody
@@ -244,10 +244,10 @@ def test_several_engines_of_one_server_count_together() -> None:
             strict=True,
         )
     )
-    state = read(text)
+    state = read_page(text)
     assert state is not None
     assert (state.queried, state.hit_rate, state.kv_usage) == (400, 0.75, 0.9)
-    assert state.prefix_caching is None
+    assert state.cache.prefix_caching is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from gateway.telemetry.engines.parts import Own, Sample, between, restarted
 from gateway.vllm.page import CacheConfig, EnginePage, Total
 
-NOTHING = EnginePage(CacheConfig(), *[None] * 11)
+NOTHING = EnginePage(CacheConfig(), *[None] * 12)
 
 
 def page(ttft: Total, queue: Total | None = None, prefill: Total | None = None) -> EnginePage:
