@@ -33,6 +33,7 @@ from gateway.routing.weights import WeightBook
 from gateway.settings import Settings
 from gateway.state.store import Store, Switch, WeightChange
 from gateway.telemetry.access_log import AccessLog
+from gateway.telemetry.by_key import KeyUse
 from gateway.telemetry.engines.engines import Engines
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.recent import Recent
@@ -165,7 +166,7 @@ class Gateway:
         for gate in self._gates.values():
             gate.queue_limit = admission.queue_limit
             gate.queue_timeout = admission.queue_timeout
-        self.metrics.use(table)
+        self.metrics.use(table, self.context.keyring.keys)
         for model in table.routes:
             self.follow_weights(model)
         self.wake()
@@ -240,9 +241,9 @@ class LiveControl:
     def find(self, request_id: str) -> Record | None:
         return self._gateway.recent.get(request_id)
 
-    def standings(self) -> Sequence[tuple[Key, Standing]]:
-        context = self._gateway.context
-        return [(key, context.limiter.standing(key)) for key in context.keyring.keys]
+    def standings(self) -> Sequence[tuple[Key, Standing, KeyUse]]:
+        context, use = self._gateway.context, self._gateway.metrics.by_key.totals()
+        return [(one, context.limiter.standing(one), use[one.name]) for one in context.keyring.keys]
 
     async def set_weights(
         self,

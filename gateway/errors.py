@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from gateway.records import Outcome
+from gateway.records import Outcome, Refusal
 
 
 class GatewayError(Exception):
@@ -21,6 +21,7 @@ class GatewayError(Exception):
         code: a machine-readable name, where clients look for one.
         detail: for the access log only; may name a backend.
         retry_after: seconds after which trying again makes sense.
+        refusal: which limit or rule of the gateway turned the request away.
     """
 
     status: ClassVar[int] = 500
@@ -28,6 +29,7 @@ class GatewayError(Exception):
     anthropic_type: ClassVar[str] = "api_error"
     outcome: ClassVar[Outcome] = Outcome.GATEWAY_ERROR
     default_code: ClassVar[str | None] = None
+    default_refusal: ClassVar[Refusal | None] = None
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class GatewayError(Exception):
         code: str | None = None,
         detail: str | None = None,
         retry_after: float | None = None,
+        refusal: Refusal | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -44,6 +47,7 @@ class GatewayError(Exception):
         self.code = code or self.default_code
         self.detail = detail
         self.retry_after = retry_after
+        self.refusal = refusal or self.default_refusal
 
 
 class BadRequest(GatewayError):
@@ -53,6 +57,7 @@ class BadRequest(GatewayError):
     openai_type = "invalid_request_error"
     anthropic_type = "invalid_request_error"
     outcome = Outcome.REJECTED
+    default_refusal = Refusal.REQUEST
 
 
 class Unauthorized(BadRequest):
@@ -60,6 +65,7 @@ class Unauthorized(BadRequest):
     openai_type = "authentication_error"
     anthropic_type = "authentication_error"
     default_code = "invalid_api_key"
+    default_refusal = Refusal.INVALID_KEY
 
 
 class Forbidden(BadRequest):

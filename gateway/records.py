@@ -49,6 +49,23 @@ class NoToken(StrEnum):
     EMPTY = "empty"
 
 
+class Refusal(StrEnum):
+    """Why the gateway turned a request away; also the `reason` label of the metrics.
+
+    The limits bear the names of their settings. `request` is a request that is itself at fault.
+    """
+
+    INVALID_KEY = "invalid_key"
+    MODEL_NOT_ALLOWED = "model_not_allowed"
+    ARM_NOT_ALLOWED = "arm_not_allowed"
+    REQUESTS_PER_MINUTE = "requests_per_minute"
+    TOKENS_PER_MINUTE = "tokens_per_minute"
+    MAX_CONCURRENCY = "max_concurrency"
+    QUEUE_LIMIT = "queue_limit"
+    QUEUE_TIMEOUT = "queue_timeout"
+    REQUEST = "request"
+
+
 class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens of one request, as the engine counted them.
 
@@ -122,6 +139,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         backend_api: the API the backend was last asked in; another than `api` where translated.
         tried: backends tried before the one that answered.
         no_token: set when a streamed request brought no token.
+        refusal: set when the gateway turned the request away.
         gaps: seconds between socket reads that carried tokens.
         detail: the operator's view of what went wrong; may name backends.
         weights: the arms' weights when the request was assigned, and their revision.
@@ -149,6 +167,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     forced: bool = False
     tried: tuple[str, ...] = ()
     no_token: NoToken | None = None
+    refusal: Refusal | None = None
     usage: Usage | None = None
     gaps: Sequence[float] = ()
     bytes_in: int = 0

@@ -76,7 +76,7 @@ def _add_reading(routes: APIRouter, control: Control) -> None:
     @routes.get("/keys")
     async def list_keys() -> list[KeyView]:
         """Names, limits and use; never a key."""
-        return [KeyView.of(key, standing) for key, standing in control.standings()]
+        return [KeyView.of(*one) for one in control.standings()]
 
     @routes.get("/history")
     async def history(

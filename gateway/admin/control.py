@@ -11,6 +11,7 @@ from gateway.records import Record
 from gateway.routing.table import Table
 from gateway.settings import Settings
 from gateway.state.store import WeightChange
+from gateway.telemetry.by_key import KeyUse
 
 
 class Control(Protocol):
@@ -27,8 +28,8 @@ class Control(Protocol):
     def find(self, request_id: str) -> Record | None:
         """A request that ended lately."""
 
-    def standings(self) -> Sequence[tuple[Key, Standing]]:
-        """Every key and what it uses now."""
+    def standings(self) -> Sequence[tuple[Key, Standing, KeyUse]]:
+        """Every key, what it uses now, and what it has used since the start."""
 
     async def set_weights(
         self,

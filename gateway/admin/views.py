@@ -13,6 +13,7 @@ from gateway.keys.limits import Standing
 from gateway.records import Api, NoToken, Outcome, Record, Timeline
 from gateway.routing.table import Route
 from gateway.telemetry.access_log import marks
+from gateway.telemetry.by_key import KeyUse
 from gateway.telemetry.engines.claims import drift
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
@@ -170,8 +171,20 @@ class RequestView(BaseModel):
         return view.model_copy(update={"marks": marks(timeline), "ttft": ttft})
 
 
+class KeyUseView(BaseModel):
+    """What a key has used since the gateway started."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    requests: int = Field(description="All that ended, the refused ones included.")
+    prompt_tokens: int = Field(description="The cached ones included.")
+    cached_prompt_tokens: int
+    completion_tokens: int
+    refused: dict[str, int] = Field(description="Requests the gateway turned away, by reason.")
+
+
 class KeyView(BaseModel):
-    """A key by its name: what it may do and what it uses now. None is no limit."""
+    """A key by its name: what it may do, what it uses now and has used. None is no limit."""
 
     name: str
     models: list[str]
@@ -182,9 +195,10 @@ class KeyView(BaseModel):
     running: int
     requests_left: int | None
     tokens_left: int | None
+    used: KeyUseView
 
     @classmethod
-    def of(cls, key: Key, standing: Standing) -> KeyView:
+    def of(cls, key: Key, standing: Standing, use: KeyUse) -> KeyView:
         return cls(
             name=key.name,
             models=list(key.models),
@@ -195,6 +209,7 @@ class KeyView(BaseModel):
             running=standing.running,
             requests_left=standing.requests_left,
             tokens_left=standing.tokens_left,
+            used=KeyUseView.model_validate(use),
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from gateway.errors import NoBackend, Overloaded
+from gateway.records import Refusal
 from gateway.routing.backend import Backend
 
 NOTHING_SERVES = "No server of this model is available right now; try again in a few seconds."
@@ -85,7 +86,9 @@ class Gate:
             raise _no_backend()
         if self.depth >= self.queue_limit:
             seconds = self._oldest_wait()
-            raise Overloaded(NO_ROOM.format(seconds=seconds), retry_after=seconds)
+            raise Overloaded(
+                NO_ROOM.format(seconds=seconds), retry_after=seconds, refusal=Refusal.QUEUE_LIMIT
+            )
         waiter = self._join(pick, nothing_serves, lane)
         try:
             return await waiter.future
@@ -166,7 +169,8 @@ class Gate:
         self._part(waiter)
         if not waiter.future.done():
             message = TOO_LONG.format(timeout=self.queue_timeout, seconds=seconds)
-            waiter.future.set_exception(Overloaded(message, retry_after=seconds))
+            error = Overloaded(message, retry_after=seconds, refusal=Refusal.QUEUE_TIMEOUT)
+            waiter.future.set_exception(error)
 
     def _oldest_wait(self) -> float:
         """How long the oldest has been waiting, at least 1 s: a newcomer can hardly do better."""

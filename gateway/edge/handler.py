@@ -180,6 +180,7 @@ class Handler:
 
     def _fail(self, error: GatewayError) -> None:
         self._draft.error = error.message
+        self._draft.refusal = error.refusal
         if error.detail and not self._draft.detail:
             self._draft.detail.append(error.detail)
         self._outgoing.fail(error)

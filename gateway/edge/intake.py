@@ -22,7 +22,7 @@ from gateway.exchange.headers import to_backend
 from gateway.exchange.pins import Pin
 from gateway.keys.keyring import Key
 from gateway.protocols.splice import set_fields
-from gateway.records import Api
+from gateway.records import Api, Refusal
 from gateway.routing.table import Arm, Route
 
 NO_RESPONSE = (
@@ -113,6 +113,7 @@ def _resolve(context: Context, key: Key, requested: str) -> tuple[Route, str | N
             f"This key may not use model `{requested[:200]}`. {_offer(context, key)}",
             param="model",
             code="model_not_allowed",
+            refusal=Refusal.MODEL_NOT_ALLOWED,
         )
     return route, arm
 
@@ -195,6 +196,7 @@ def _chosen(key: Key, route: Route, name: str) -> Arm:
         raise Forbidden(
             f"This key may not choose arm `{name}` by hand; leave the arm out of the request.",
             code="arm_not_allowed",
+            refusal=Refusal.ARM_NOT_ALLOWED,
         )
     return arm
 

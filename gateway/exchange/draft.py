@@ -6,7 +6,7 @@ from array import array
 
 import msgspec
 
-from gateway.records import Api, NoToken, Outcome, Record, Timeline, Trace, Usage
+from gateway.records import Api, NoToken, Outcome, Record, Refusal, Timeline, Trace, Usage
 
 _NO_TOKEN = {
     Outcome.OK: NoToken.EMPTY,
@@ -43,6 +43,7 @@ class Draft(msgspec.Struct, gc=False):
     backend_api: str = ""
     forced: bool = False
     tried: list[str] = []
+    refusal: Refusal | None = None
     usage: Usage | None = None
     gaps: array[float] = msgspec.field(default_factory=_no_gaps)
     bytes_in: int = 0
@@ -77,6 +78,7 @@ class Draft(msgspec.Struct, gc=False):
             forced=self.forced,
             tried=tuple(self.tried),
             no_token=_NO_TOKEN[outcome] if waited_in_vain else None,
+            refusal=self.refusal,
             usage=self.usage,
             gaps=self.gaps,
             bytes_in=self.bytes_in,

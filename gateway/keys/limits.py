@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from gateway.errors import RateLimited
 from gateway.keys.keyring import Key
+from gateway.records import Refusal
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -49,8 +50,8 @@ OVER_RATE = "Key `{name}` has used its {limit} {what} per minute; try again in {
 class LimitReached(RateLimited):
     """A limit of the key refuses the request; `headers` say what is left of each."""
 
-    def __init__(self, message: str, wait: float, headers: Headers) -> None:
-        super().__init__(message, retry_after=wait)
+    def __init__(self, message: str, limit: Refusal, wait: float, headers: Headers) -> None:
+        super().__init__(message, retry_after=wait, refusal=limit)
         self.headers = headers
 
 
@@ -219,7 +220,8 @@ class Limiter:
     def _too_many(self, account: _Account) -> LimitReached:
         key = account.key
         message = OVER_CONCURRENCY.format(name=key.name, limit=key.max_concurrency)
-        return LimitReached(message, CONCURRENCY_RETRY, account.headers(self._clock()))
+        headers = account.headers(self._clock())
+        return LimitReached(message, Refusal.MAX_CONCURRENCY, CONCURRENCY_RETRY, headers)
 
 
 def _adopt(old: Allowance | None, limit: int | None) -> Allowance | None:
@@ -231,17 +233,17 @@ def _adopt(old: Allowance | None, limit: int | None) -> Allowance | None:
 def _exhausted(account: _Account, now: float) -> LimitReached:
     """Names the limit that has to be waited for longest, so that one wait is enough."""
     waits = [
-        (allowance.wait(now), what, allowance.limit)
-        for allowance, what in (
-            (account.requests, "requests"),
-            (account.tokens, "tokens (prompt and completion)"),
+        (allowance.wait(now), refusal, what, allowance.limit)
+        for allowance, refusal, what in (
+            (account.requests, Refusal.REQUESTS_PER_MINUTE, "requests"),
+            (account.tokens, Refusal.TOKENS_PER_MINUTE, "tokens (prompt and completion)"),
         )
         if allowance is not None
     ]
-    seconds, what, limit = max(waits)
+    seconds, refusal, what, limit = max(waits)
     wait = max(math.ceil(seconds), 1)
     message = OVER_RATE.format(name=account.key.name, limit=limit, what=what, wait=wait)
-    return LimitReached(message, float(wait), account.headers(now))
+    return LimitReached(message, refusal, float(wait), account.headers(now))
 
 
 def _headers(names: tuple[bytes, bytes, bytes], one: Allowance, now: float) -> Headers:

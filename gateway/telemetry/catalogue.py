@@ -9,6 +9,7 @@ from gateway.telemetry.buckets import LATENCY, OVERHEAD
 from gateway.telemetry.series import Counter, Family, Histogram
 
 SERVED = ("model", "arm", "backend")
+KEYED = ("key", "model")
 
 _latency = partial(Histogram, bounds=LATENCY)
 _overhead = partial(Histogram, bounds=OVERHEAD)
@@ -106,6 +107,36 @@ class Catalogue:
         )
         self.completion_tokens = Family(
             "gateway_completion_tokens_total", SERVED, "Generated tokens.", Counter
+        )
+        self.key_requests = Family(
+            "gateway_key_requests_total",
+            ("key", "model", "outcome"),
+            "Requests ended, by the name of the key; without a valid key it is unknown.",
+            Counter,
+        )
+        self.key_rejections = Family(
+            "gateway_key_rejections_total",
+            ("key", "reason"),
+            "Requests that the gateway turned away, by the name of the key and the limit or rule.",
+            Counter,
+        )
+        self.key_prompt_tokens = Family(
+            "gateway_key_prompt_tokens_total",
+            KEYED,
+            "Prompt tokens, the cached ones included, by the name of the key.",
+            Counter,
+        )
+        self.key_cached_tokens = Family(
+            "gateway_key_cached_prompt_tokens_total",
+            KEYED,
+            "Prompt tokens read from the prefix cache, by the name of the key.",
+            Counter,
+        )
+        self.key_completion_tokens = Family(
+            "gateway_key_completion_tokens_total",
+            KEYED,
+            "Generated tokens, by the name of the key.",
+            Counter,
         )
 
     def all(self) -> Iterator[Family[Histogram] | Family[Counter]]:

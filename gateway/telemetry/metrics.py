@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import permutations, product
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from gateway.records import Api, NoToken, Outcome, Record, Timeline
 from gateway.telemetry import gauges
 from gateway.telemetry.buckets import PROMPT_BOUNDS, PROMPT_LABELS
+from gateway.telemetry.by_key import ByKey, ConfiguredKey
 from gateway.telemetry.catalogue import Catalogue
 from gateway.telemetry.engines.parts import Own
 from gateway.telemetry.gauges import LiveTable
@@ -45,11 +46,15 @@ class Metrics:
 
     Args:
         registry: metrics of other rooms and of the process, rendered along in a thread.
+
+    Attributes:
+        by_key: what each key has used.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._families = Catalogue()
+        self.by_key = ByKey(self._families)
         self._table: LiveTable | None = None
         self._models: set[str] = set()
         self._arms: set[tuple[str, str]] = set()
@@ -57,11 +62,12 @@ class Metrics:
         self._known: set[Labels] = set()
         self._objectives: dict[str, float] = {}
 
-    def use(self, table: LiveTable) -> None:
-        """Take the table now in force: at start and after each reload.
+    def use(self, table: LiveTable, keys: Sequence[ConfiguredKey]) -> None:
+        """Take the table and the keys now in force: at start and after each reload.
 
-        Names that have been configured once stay valid as labels, for the requests still under
-        way and because a counter that vanishes loses its last increments.
+        Names of models, arms and backends that have been configured once stay valid as labels,
+        for the requests still under way and because a counter that vanishes loses its last
+        increments.
         """
         self._table = table
         self._objectives = {}
@@ -73,6 +79,7 @@ class Metrics:
         for backend in table.backends.values():
             self._backends.add(backend.name)
             self._known.add((backend.model, backend.arm, backend.name))
+        self.by_key.use(keys, table.routes)
         self._begin()
 
     def _begin(self) -> None:
@@ -100,6 +107,7 @@ class Metrics:
         model, arm, backend = labels
         families, timeline = self._families, record.timeline
         families.requests[model, arm, backend, record.api, record.outcome].value += 1
+        self.by_key.observe(record, model)
         if timeline.done is not None:
             stream = "true" if record.stream else "false"
             families.duration[model, arm, backend, record.api, stream].observe(

@@ -87,6 +87,12 @@ def everything(uid: str, title: str, description: str) -> Dashboard:
     )
 
 
+def keys() -> QueryVariable:
+    """The keys that have asked for the chosen models, by their names."""
+    requests = 'gateway_key_requests_total{model=~"$model"}'
+    return _all(_labels("key", "Key", f"label_values({requests}, key)"))
+
+
 def reference() -> QueryVariable:
     """The arm that the others are compared with."""
     query = 'label_values(gateway_arm_weight{model="$model"}, arm)'

@@ -22,7 +22,6 @@ from grafana_foundation_sdk.builders.prometheus import Dataquery
 from grafana_foundation_sdk.builders.stat import Panel as Stat
 from grafana_foundation_sdk.builders.statetimeline import Panel as StateTimeline
 from grafana_foundation_sdk.builders.table import Panel as Table
-from grafana_foundation_sdk.builders.text import Panel as Text
 from grafana_foundation_sdk.builders.timeseries import Panel as Timeseries
 from grafana_foundation_sdk.models.common import (
     BigValueColorMode,
@@ -42,7 +41,6 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
-from grafana_foundation_sdk.models.text import TextMode
 
 from grafana.source.style import DATASOURCE, arm_colours, by_name, by_threshold, fixed, steps
 
@@ -233,10 +231,6 @@ def table(
     for heading, unit, _ in columns:
         panel = panel.override_by_name(heading, [DynamicConfigValue("unit", unit)])
     return panel
-
-
-def note(title: str, text: str, span: int = 24) -> Text:
-    return Text().title(title).mode(TextMode.MARKDOWN).content(text).span(span).height(4)
 
 
 def _targets(queries: Sequence[Query]) -> list[Dataquery]:

@@ -17,6 +17,7 @@ from gateway.records import Api, Outcome, Record, Timeline, Usage
 from gateway.routing.table import Table
 from gateway.settings import Settings
 from gateway.state.store import WeightChange
+from gateway.telemetry.by_key import KeyUse
 
 ADMIN_KEY = "sk-admin-0123456789abcdefghij"
 READ_KEY = "sk-read-0123456789abcdefghijk"
@@ -57,6 +58,7 @@ class FakeControl:
         self.next_settings: Settings | ConfigError = initial
         self.table = Table(initial, lambda: 0.0)
         self.limiter = Limiter(lambda: 0.0)
+        self.used: dict[str, KeyUse] = {}
         self.records: dict[str, Record] = {}
         self.changes: list[WeightChange] = []
         self.switched: list[tuple[str, bool, str]] = []
@@ -64,8 +66,11 @@ class FakeControl:
     def find(self, request_id: str) -> Record | None:
         return self.records.get(request_id)
 
-    def standings(self) -> Sequence[tuple[Key, Standing]]:
-        return [(key, self.limiter.standing(key)) for key in KeyRing(self.settings.keys).keys]
+    def standings(self) -> Sequence[tuple[Key, Standing, KeyUse]]:
+        return [
+            (key, self.limiter.standing(key), self.used.get(key.name, KeyUse()))
+            for key in KeyRing(self.settings.keys).keys
+        ]
 
     async def set_weights(
         self,

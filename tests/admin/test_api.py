@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import httpx
 import pytest
 
 from gateway.errors import ConfigError
-from gateway.records import EngineFacts, NoToken, Outcome, Timeline
+from gateway.records import EngineFacts, NoToken, Outcome, Refusal, Timeline
+from gateway.telemetry.by_key import KeyUse
 from tests.admin.fake import CLIENT_KEY, FakeControl, record, settings
 
 WEIGHTS = "models/llama/weights"
@@ -198,8 +201,10 @@ async def test_an_unknown_request_says_where_to_look(client: httpx.AsyncClient) 
 async def test_keys_by_name_with_limits_and_use(
     client: httpx.AsyncClient, control: FakeControl
 ) -> None:
-    ((key, _),) = control.standings()
+    ((key, _, _),) = control.standings()
     control.limiter.admit(key)
+    refused = Counter[str]({Refusal.REQUESTS_PER_MINUTE: 3})
+    control.used["dev"] = KeyUse(40, 64_000, 40_000, 1_500, refused)
     reply = await client.get("keys")
     assert reply.json() == [
         {
@@ -212,6 +217,13 @@ async def test_keys_by_name_with_limits_and_use(
             "running": 1,
             "requests_left": 599,
             "tokens_left": None,
+            "used": {
+                "requests": 40,
+                "prompt_tokens": 64_000,
+                "cached_prompt_tokens": 40_000,
+                "completion_tokens": 1_500,
+                "refused": {"requests_per_minute": 3},
+            },
         }
     ]
 

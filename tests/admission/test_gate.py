@@ -8,6 +8,7 @@ import pytest
 
 from gateway.admission.gate import Gate
 from gateway.errors import NoBackend, Overloaded
+from gateway.records import Refusal
 from gateway.routing.backend import Backend
 from tests.admission.conftest import Clock, MakeBackend, Wish
 
@@ -183,7 +184,7 @@ async def test_a_full_queue_refuses_and_says_when_to_try_again(
     clock.now += 12.0
     with pytest.raises(Overloaded) as caught:
         await gate.enter(wish.pick, wish.nothing_serves, "lane")
-    assert caught.value.status == 503
+    assert (caught.value.status, caught.value.refusal) == (503, Refusal.QUEUE_LIMIT)
     assert caught.value.retry_after == 12.0, "as long as the oldest has waited"
     assert "12 s" in caught.value.message
     assert gate.depth == 2
@@ -206,6 +207,7 @@ async def test_a_wait_has_an_end(gate: Gate, one: Backend) -> None:
     with pytest.raises(Overloaded, match=r"within 0\.01 s") as caught:
         await gate.enter(wish.pick, wish.nothing_serves, "lane")
     assert caught.value.retry_after is not None
+    assert caught.value.refusal is Refusal.QUEUE_TIMEOUT
     assert gate.depth == 0
     gate.leave(one)
     assert one.outstanding == 0

@@ -214,6 +214,9 @@ def test_keys_are_named_with_their_use_and_never_shown(ada: Visitor, site: Site)
     page = ada.page("/keys")
     dev = page.locator(".card").filter(has=page.get_by_role("heading", name="dev"))
     expect(dev).to_contain_text(re.compile(r"Requests this minute\s*\d+ of 6,000"))
+    expect(dev).to_contain_text(re.compile(r"Prompt tokens\s*[\d,]+ \([\d.]+ % cached\)"))
+    expect(dev).to_contain_text(re.compile(r"Generated tokens\s*[1-9]"))
+    expect(dev).to_contain_text(re.compile(r"Turned away\s*0"))
     assert site.key not in page.content()
 
 

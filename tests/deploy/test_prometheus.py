@@ -224,7 +224,7 @@ def test_every_panel_has_data_with_the_labels_of_its_legend(
     for arm in CHUNKS if target.repeat else ["|".join(CHUNKS)]:
         chosen = {**variables(), "arm": arm}
         if target.dashboard == "ttft-usage":
-            chosen = {"model": ".+", "arm": ".+"}
+            chosen = {"model": ".+", "arm": ".+", "key": ".+"}
         found = watched.prometheus.query(filled(target.expression, **chosen))
         if GPU in target.expression:
             assert found == []

@@ -183,7 +183,7 @@ def test_buckets_are_read_as_quantiles_or_heatmaps(target: Target) -> None:
 
 @pytest.mark.service
 def test_every_query_is_valid(tmp_path: Path) -> None:
-    expressions = [filled(target.expression, model="m", arm="a") for target in targets()]
+    expressions = [filled(target.expression, model="m", arm="a", key="k") for target in targets()]
     rules = [{"record": f"x:y:q{n}", "expr": one} for n, one in enumerate(expressions)]
     file = tmp_path / "queries.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))

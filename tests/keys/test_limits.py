@@ -9,6 +9,7 @@ import pytest
 
 from gateway.keys.keyring import Key
 from gateway.keys.limits import Grant, Limiter, LimitReached, Standing, duration
+from gateway.records import Refusal
 from tests.keys.conftest import Clock
 
 FREE = Key("free", "free")
@@ -116,11 +117,13 @@ def test_the_longer_wait_is_the_one_that_is_told(limiter: Limiter, clock: Clock)
     limiter.admit(key).charge(180)
     error = refused(limiter, key)
     assert "60 tokens" in error.message
+    assert error.refusal is Refusal.TOKENS_PER_MINUTE
     assert error.retry_after == 121
     other = replace(FREE, id="other", requests_per_minute=1, tokens_per_minute=6000)
     limiter.admit(other).charge(6000)
     error = refused(limiter, other)
     assert "1 requests" in error.message
+    assert error.refusal is Refusal.REQUESTS_PER_MINUTE
     assert error.retry_after == 60
 
 
@@ -128,7 +131,7 @@ def test_requests_at_once(limiter: Limiter) -> None:
     key = replace(FREE, name="dev", max_concurrency=2)
     first, _ = limiter.admit(key), limiter.admit(key)
     error = refused(limiter, key)
-    assert error.retry_after == 1
+    assert (error.retry_after, error.refusal) == (1, Refusal.MAX_CONCURRENCY)
     assert error.message == (
         "Key `dev` has 2 requests running, as many as it may have at once; let one end and try "
         "again in 1s."

@@ -15,6 +15,8 @@ from tests.support.apis import CHAT, COMPLETIONS, MESSAGES, RESPONSES, Dialect
 WRONG_KEY = "sk-" + secrets.token_urlsafe(32)
 PROMPT_MARK = "zebra-crossing"
 
+TOKENS = ("prompt", "cached_prompt", "completion")
+
 Samples = Counter[tuple[str, tuple[tuple[str, str], ...]]]
 
 
@@ -27,6 +29,7 @@ class Shot:
         session: names a session; without one the arm is chosen by hand.
         leave: seconds after which the client leaves.
         assigned: the arm it was assigned to, where another served it.
+        refusal: why the gateway turned it away.
         reads: how many reads carried tokens.
         usage: prompt, cached and completion tokens the backend told.
         met: whether the first token came within the model's objective; None: not judged.
@@ -48,6 +51,7 @@ class Shot:
     leave: float | None = None
     outcome: str = "ok"
     no_token: str | None = None
+    refusal: str = ""
     admitted: bool = True
     answered: bool = True
     reads: int = 2
@@ -65,19 +69,27 @@ class Shot:
         yield "gateway_requests_total", {**served, **api, "outcome": self.outcome}, 1
         stream = {"stream": "true" if self.stream else "false"}
         yield "gateway_request_duration_seconds_count", {**served, **api, **stream}, 1
+        yield from self._key_samples()
         if self.admitted:
             yield "gateway_queue_seconds_count", model_arm, 1
             yield "gateway_overhead_seconds_count", {"model": self.model}, 1
         if self.usage is not None:
-            for name, tokens in zip(
-                ("prompt", "cached_prompt", "completion"), self.usage, strict=True
-            ):
+            for name, tokens in zip(TOKENS, self.usage, strict=True):
                 yield f"gateway_{name}_tokens_total", served, tokens
         if self.assigned:
             arms = {"assigned_arm": self.assigned, "served_arm": self.arm}
             yield "gateway_failovers_total", {"model": self.model, **arms}, 1
         if self.stream:
             yield from self._stream_samples(served, api, model_arm)
+
+    def _key_samples(self) -> Iterator[tuple[str, dict[str, str], int]]:
+        key = {"key": "unknown" if self.key else "dev"}
+        model = {**key, "model": self.model}
+        yield "gateway_key_requests_total", {**model, "outcome": self.outcome}, 1
+        if self.refusal:
+            yield "gateway_key_rejections_total", {**key, "reason": self.refusal}, 1
+        for name, tokens in zip(TOKENS, self.usage or (), strict=False):
+            yield f"gateway_key_{name}_tokens_total", model, tokens
 
     def _stream_samples(
         self, served: dict[str, str], api: dict[str, str], model_arm: dict[str, str]
@@ -121,6 +133,8 @@ def traffic() -> list[Shot]:
         "arm": "unknown",
         "backend": "unknown",
         "admitted": False,
+        "outcome": "rejected",
+        "stream": False,
     }
     return [
         Shot({"first": 0.1, "gap": 0.1, "mark": PROMPT_MARK}),
@@ -132,7 +146,10 @@ def traffic() -> list[Shot]:
         Shot(**whole),
         Shot(**whole, path="/v1/embeddings", api="embeddings", usage=(5, 0, 0)),
         Shot(**whole | {"usage": None}, path="/tokenize", api="other"),
-        Shot({"status": 400}, outcome="rejected", no_token="rejected", answered=False, **none),
+        Shot(
+            {"status": 400},
+            outcome="rejected", no_token="rejected", refusal="request", answered=False, **none,
+        ),
         Shot(
             {"fail": ["a1"]},
             outcome="backend_error", no_token="backend_error", answered=False, **missed,
@@ -141,12 +158,12 @@ def traffic() -> list[Shot]:
         Shot({"first": 9}, arm="b", backend="b1", outcome="timeout", no_token="timeout", **missed),
         Shot({"first": 9}, leave=0.3, outcome="client_gone", no_token="client_gone", **none),
         Shot({"fail": ["a1"], "gap": 0.1}, session=on_a, assigned="a", arm="b", backend="b1"),
-        Shot(**none, **refused, asked_model="typo-1", outcome="rejected", stream=False),
-        Shot(**none, **refused, key=WRONG_KEY, outcome="rejected", stream=False),
+        Shot(**none, **refused, asked_model="typo-1", refusal="request"),
+        Shot(**none, **refused, key=WRONG_KEY, refusal="invalid_key"),
         Shot({"first": 0.6, "gap": 0.1}, model="tiny", arm="t", backend="t1", met=None),
         Shot({"gap": 0.1}, model="tiny", arm="t", backend="t1", met=None),
         Shot(
-            model="tiny", arm="t", backend="unknown", admitted=False,
+            model="tiny", arm="t", backend="unknown", admitted=False, refusal="queue_limit",
             outcome="gateway_error", no_token="gateway_error", **none,
         ),
     ]  # fmt: skip

@@ -158,7 +158,8 @@ async def test_sums_agree_with_the_log_and_with_what_clients_saw(told: Told) -> 
     assert 0.3 < queue < 2
     assert told.sum("gateway_time_to_first_byte_seconds_sum") < upstream
     gaps = told.sum("gateway_inter_token_latency_seconds_count")
-    assert gaps * 0.1 <= told.sum("gateway_inter_token_latency_seconds_sum") < seen
+    # A gap is as much shorter as the read before it was late.
+    assert gaps * 0.099 <= told.sum("gateway_inter_token_latency_seconds_sum") < seen
     total = told.sum("gateway_request_duration_seconds_sum")
     assert total == pytest.approx(sum(line["done_ms"] for line in lines.values()) / 1000, abs=1e-4)
     assert 0 < told.sum("gateway_overhead_seconds_sum") < 1
@@ -206,6 +207,7 @@ async def test_labels_come_from_the_configuration_only(told: Told) -> None:
         "backend": {"a1", "b1", "t1", "unknown"},
         "assigned_arm": {"a", "b"},
         "served_arm": {"a", "b"},
+        "key": {"dev", "unknown"},
     }
     for sample in told.samples:
         if sample.name.startswith("gateway_"):

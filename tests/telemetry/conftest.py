@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from gateway.keys.keyring import Key
 from gateway.records import Api, EngineFacts, Outcome, Record, Timeline, Usage
 from gateway.settings import BackendSettings, Model
 from gateway.telemetry.metrics import Metrics
@@ -62,9 +63,16 @@ def table() -> Any:
 
 
 @pytest.fixture
-def metrics(table: Any) -> Metrics:
+def keys() -> list[Key]:
+    """dev may use everything without limits; ci may use qwen alone, within limits."""
+    limited = Key("2", "ci", ("qwen",), requests_per_minute=60, max_concurrency=4)
+    return [Key("1", "dev"), limited]
+
+
+@pytest.fixture
+def metrics(table: Any, keys: list[Key]) -> Metrics:
     metrics = Metrics(CollectorRegistry())
-    metrics.use(table)
+    metrics.use(table, keys)
     return metrics
 
 

@@ -41,7 +41,7 @@ async def test_a_removed_backends_gauges_vanish(
 ) -> None:
     metrics.observe(streamed())
     del table.backends["vllm-a"], table.routes["llama"].weights["chunk-512"]
-    metrics.use(table)
+    metrics.use(table, [])
     metrics.observe(streamed())
     read = await scrape(metrics)
     assert read("gateway_backend_up", backend="vllm-a") is None

@@ -21,7 +21,7 @@ async def test_other_rooms_metrics_come_along(table: Any, scrape: Scrape) -> Non
     registry = CollectorRegistry()
     Counter("gateway_reloads", "Reloads.", registry=registry).inc(2)
     metrics = Metrics(registry)
-    metrics.use(table)
+    metrics.use(table, [])
     assert (await scrape(metrics))("gateway_reloads_total") == 2
 
 
@@ -33,7 +33,7 @@ async def test_a_scrape_of_a_full_registry_lets_the_loop_turn(
     for number in range(100):
         name = f"vllm-{number}"
         table.backends[name] = SimpleNamespace(**{**vars(backend), "name": name})
-    metrics.use(table)
+    metrics.use(table, [])
     for name in table.backends:
         metrics.observe(streamed(backend=name))
     turns = 0

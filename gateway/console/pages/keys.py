@@ -1,23 +1,27 @@
-"""Keys: who may do what, and what they use now."""
+"""Keys: who may do what, what they use now, and what they have used."""
 
 from __future__ import annotations
 
 from nicegui import ui
 
-from gateway.admin.views import KeyView
+from gateway.admin.views import KeyUseView, KeyView
 from gateway.console.pages.frame import Site, every, frame
-from gateway.console.pages.parts import Heading, Text, fact
+from gateway.console.pages.parts import Heading, Text, fact, percent
 from gateway.console.sessions import Session
 from gateway.errors import GatewayError
 
 REFRESH = 2.0
-ROWS = ("Running", "Requests this minute", "Tokens this minute", "Models", "Arms by hand")
+ROWS = (
+    *("Running", "Requests this minute", "Tokens this minute", "Models", "Arms by hand"),
+    *("Requests", "Prompt tokens", "Generated tokens", "Turned away"),
+)
 
 
 async def keys(site: Site, session: Session) -> None:
     with frame(site, session, "Keys"):
         ui.label(
-            "Keys stand in the gateway's configuration; the gateway shows their names only."
+            "Keys stand in the gateway's configuration; the gateway shows their names only. "
+            "Requests, tokens and who was turned away are since the gateway's start."
         ).classes("help")
         await _Keys(site, session).refresh()
 
@@ -67,6 +71,10 @@ def _texts(key: KeyView) -> dict[str, str]:
         used(key.tokens_per_minute, key.tokens_left),
         "all" if key.models == ["*"] else ", ".join(key.models),
         arms,
+        f"{key.used.requests:,}",
+        _prompt(key.used),
+        f"{key.used.completion_tokens:,}",
+        _turned_away(key.used),
     )
     return dict(zip(ROWS, texts, strict=True))
 
@@ -76,3 +84,19 @@ def used(limit: int | None, left: int | None) -> str:
     if limit is None or left is None:
         return "no limit"
     return f"{limit - left:,} of {limit:,}"
+
+
+def _prompt(used: KeyUseView) -> str:
+    if not used.prompt_tokens:
+        return "0"
+    cached = percent(used.cached_prompt_tokens / used.prompt_tokens)
+    return f"{used.prompt_tokens:,} ({cached} cached)"
+
+
+def _turned_away(used: KeyUseView) -> str:
+    """How many, and why, the most frequent reason first."""
+    reasons = sorted(((n, why) for why, n in used.refused.items() if n), reverse=True)
+    if not reasons:
+        return "0"
+    said = ", ".join(f"{why.replace('_', ' ')} {n:,}" for n, why in reasons)
+    return f"{sum(n for n, _ in reasons):,} ({said})"
