@@ -38,8 +38,7 @@ class KeyUse:
     Attributes:
         requests: all that ended, the refused ones included.
         prompt_tokens: the cached ones included.
-        refused: requests that the gateway turned away, by reason; reasons that never came up
-            may be missing.
+        refused: requests that the gateway turned away, by reason, for those that came up.
     """
 
     requests: int = 0
@@ -107,7 +106,8 @@ class ByKey:
         for (name, _, _), counter in families.key_requests.items():
             found[name].requests += counter.value
         for (name, reason), counter in families.key_rejections.items():
-            found[name].refused[reason] += counter.value
+            if counter.value:
+                found[name].refused[reason] += counter.value
         for (name, _), counter in families.key_prompt_tokens.items():
             found[name].prompt_tokens += counter.value
         for (name, _), counter in families.key_cached_tokens.items():

@@ -100,9 +100,8 @@ def test_totals_of_each_key_since_the_start(metrics: Metrics, streamed: Streamed
     metrics.observe(refused(streamed, Refusal.MAX_CONCURRENCY, key="ci"))
     metrics.observe(refused(streamed, Refusal.INVALID_KEY, key=""))
     totals = metrics.by_key.totals()
-    assert totals["dev"] == KeyUse(2, 2000, 1040, 42, totals["dev"].refused)
-    assert totals["dev"].refused.total() == 0
-    assert (totals["ci"].requests, +totals["ci"].refused) == (1, {"max_concurrency": 1})
+    assert totals["dev"] == KeyUse(2, 2000, 1040, 42)
+    assert (totals["ci"].requests, totals["ci"].refused) == (1, {"max_concurrency": 1})
     assert (totals["unknown"].requests, totals["unknown"].refused) == (1, {"invalid_key": 1})
 
 
@@ -149,4 +148,4 @@ async def test_a_key_that_comes_back_goes_on_counting(
 @pytest.mark.parametrize("refusal", Refusal)
 def test_every_reason_is_counted(metrics: Metrics, streamed: Streamed, refusal: Refusal) -> None:
     metrics.observe(refused(streamed, refusal))
-    assert +metrics.by_key.totals()["dev"].refused == {refusal: 1}
+    assert metrics.by_key.totals()["dev"].refused == {refusal: 1}

@@ -95,7 +95,7 @@ def _prompt(used: KeyUseView) -> str:
 
 def _turned_away(used: KeyUseView) -> str:
     """How many, and why, the most frequent reason first."""
-    reasons = sorted(((n, why) for why, n in used.refused.items() if n), reverse=True)
+    reasons = sorted(((n, why) for why, n in used.refused.items()), reverse=True)
     if not reasons:
         return "0"
     said = ", ".join(f"{why.replace('_', ' ')} {n:,}" for n, why in reasons)

@@ -1,0 +1,124 @@
+"""Every command of the documentation, run as a reader would, with the real program.
+
+Engines are simulated. A page that goes on from another one begins with that one's steps.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.likeness import alike
+from tests.docs.page import NOT_RUN, ROOT, Step, kinds, steps
+from tests.docs.shell import Shell
+
+pytestmark = pytest.mark.timeout(180)  # a dozen programs one after the other
+
+DOCS = ROOT / "docs"
+COMPARE = "compare-chunk-sizes.md"
+SET_UP = ("1. Two servers that differ in one thing", "2. One address in front of them")
+WITH_TRAFFIC = (*SET_UP, "3. Traffic")
+
+PAGES = {
+    COMPARE: (),
+    "shift-a-canary.md": SET_UP,
+    "connect-a-client.md": SET_UP,
+    "read-the-dashboard.md": WITH_TRAFFIC,
+    "configuration.md": (),
+    "console.md": SET_UP,
+    "troubleshooting.md": SET_UP,
+}
+"""Of each page the sections of `COMPARE` that have to come first."""
+
+LEFT_OUT = {
+    COMPARE: ["vLLM and two GPUs are needed."],
+    "console.md": ["their environment has it."],
+    "dashboards.md": [
+        "the port is everybody's, and the addresses are yours. They start it with the same files "
+        "on a port of their own."
+    ],
+}
+"""What is not run, and why, by page."""
+
+README_LEFT_OUT = {
+    "make demo": "it ends when somebody ends it; .ci/run has it end by itself",
+    "make test": "these are the tests",
+    "gateway why": "the request is one of somebody else's",
+}
+
+
+def run(shell: Shell, page: Path, todo: list[Step]) -> None:
+    """Do what the page says, and see whether it tells the truth."""
+    for step in todo:
+        if step.left_out:
+            continue
+        if step.file:
+            shell.write(step.file, step.text)
+            continue
+        said = shell.run(step.text)
+        if step.shown is not None:
+            same = alike(step.shown, said, varies=step.varies)
+            assert same, f"{page.name}:{step.line}: {step.text} shows\n{said}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_works_and_shows_what_comes(name: str, tmp_path: Path) -> None:
+    first = [step for step in steps(DOCS / COMPARE) if step.section in PAGES[name]]
+    assert bool(first) is bool(PAGES[name])
+    with Shell(tmp_path) as shell:
+        run(shell, DOCS / COMPARE, first)
+        run(shell, DOCS / name, steps(DOCS / name))
+
+
+@pytest.mark.service
+def test_the_page_about_prometheus_works(tmp_path: Path) -> None:
+    if shutil.which("promtool") is None:
+        pytest.skip("promtool is missing: apt-get install prometheus")
+    shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
+    page = DOCS / "dashboards.md"
+    with Shell(tmp_path) as shell:
+        run(shell, page, steps(page))
+
+
+def test_the_readme_works(tmp_path: Path) -> None:
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    page = ROOT / "README.md"
+    exports = next(step for step in steps(DOCS / COMPARE) if "export GATEWAY_URL" in step.text)
+    with Shell(tmp_path) as shell:
+        for step in steps(page):
+            if step.section == "Operating":
+                shell.run(exports.text.partition("\n")[2])
+            for line in step.text.splitlines():
+                if not line.startswith(tuple(README_LEFT_OUT)):
+                    shell.run(line)
+
+
+def test_what_is_not_run_is_known_and_says_why() -> None:
+    found = {
+        page.name: reasons
+        for page in sorted(DOCS.glob("*.md"))
+        if (reasons := [step.left_out for step in steps(page) if step.left_out])
+    }
+    assert found == LEFT_OUT
+    marked = {page.name: page.read_text().count(NOT_RUN) for page in DOCS.glob("*.md")}
+    assert {name: n for name, n in marked.items() if n} == {
+        name: len(reasons) for name, reasons in LEFT_OUT.items()
+    }, "a reason without commands below it"
+    readme = [line for step in steps(ROOT / "README.md") for line in step.text.splitlines()]
+    for command in README_LEFT_OUT:
+        assert any(line.startswith(command) for line in readme)
+
+
+def test_every_page_with_commands_is_run() -> None:
+    with_commands = {page.name for page in DOCS.glob("*.md") if steps(page)}
+    assert with_commands == {*PAGES, "dashboards.md"}
+
+
+def test_blocks_say_what_they_are() -> None:
+    """One that does not might hold commands that nobody runs."""
+    known = {"bash", "console", "json", "python", "text", "toml", "yaml"}
+    for page in (*DOCS.glob("*.md"), ROOT / "README.md"):
+        assert kinds(page) <= known, page.name
