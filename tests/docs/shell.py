@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 
 PORTS = (8001, 8002, 8080, 8090)
-READY = 30.0
+READY = 60.0
 FAILED = "--failed:"
 
 _ADDRESS = re.compile(r"https?://[\w.]+:\d+")

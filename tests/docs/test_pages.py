@@ -5,6 +5,7 @@ Engines are simulated. A page that goes on from another one begins with that one
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -122,3 +123,16 @@ def test_blocks_say_what_they_are() -> None:
     known = {"bash", "console", "json", "python", "text", "toml", "yaml"}
     for page in (*DOCS.glob("*.md"), ROOT / "README.md"):
         assert kinds(page) <= known, page.name
+
+
+def test_links_into_pages_lead_to_a_heading() -> None:
+    for page in (*DOCS.glob("*.md"), ROOT / "README.md"):
+        for target, place in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+            text = (page.parent / target).read_text() if target else page.read_text()
+            headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+            assert place in map(_anchor, headings), f"{page.name}: {target}#{place}"
+
+
+def _anchor(heading: str) -> str:
+    """As GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
