@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,23 +17,21 @@ from tests.docs.likeness import alike
 from tests.docs.page import NOT_RUN, ROOT, Step, kinds, steps
 from tests.docs.shell import Shell
 
-pytestmark = pytest.mark.timeout(180)  # a dozen programs one after the other
+pytestmark = pytest.mark.timeout(300)  # a dozen programs one after the other
 
 DOCS = ROOT / "docs"
 COMPARE = "compare-chunk-sizes.md"
 SET_UP = ("1. Two servers that differ in one thing", "2. One address in front of them")
 WITH_TRAFFIC = (*SET_UP, "3. Traffic")
 
-PAGES = {
-    COMPARE: (),
-    "shift-a-canary.md": SET_UP,
-    "connect-a-client.md": SET_UP,
-    "read-the-dashboard.md": WITH_TRAFFIC,
-    "configuration.md": (),
-    "console.md": SET_UP,
-    "troubleshooting.md": SET_UP,
+SITTINGS = {
+    (COMPARE,): (),
+    ("shift-a-canary.md",): SET_UP,
+    ("connect-a-client.md",): SET_UP,
+    ("read-the-dashboard.md", "troubleshooting.md", "console.md"): WITH_TRAFFIC,
+    ("configuration.md",): (),
 }
-"""Of each page the sections of `COMPARE` that have to come first."""
+"""The pages read in one sitting, and the sections of `COMPARE` that have to come first."""
 
 LEFT_OUT = {
     COMPARE: ["vLLM and two GPUs are needed."],
@@ -65,13 +64,15 @@ def run(shell: Shell, page: Path, todo: list[Step]) -> None:
             assert same, f"{page.name}:{step.line}: {step.text} shows\n{said}"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_works_and_shows_what_comes(name: str, tmp_path: Path) -> None:
-    first = [step for step in steps(DOCS / COMPARE) if step.section in PAGES[name]]
-    assert bool(first) is bool(PAGES[name])
+@pytest.mark.parametrize("names", SITTINGS, ids=" ".join)
+def test_a_page_works_and_shows_what_comes(names: tuple[str, ...], tmp_path: Path) -> None:
+    sections = SITTINGS[names]
+    first = [step for step in steps(DOCS / COMPARE) if step.section in sections]
+    assert {step.section for step in first} == set(sections)
     with Shell(tmp_path) as shell:
         run(shell, DOCS / COMPARE, first)
-        run(shell, DOCS / name, steps(DOCS / name))
+        for name in names:
+            run(shell, DOCS / name, steps(DOCS / name))
 
 
 @pytest.mark.service
@@ -115,7 +116,7 @@ def test_what_is_not_run_is_known_and_says_why() -> None:
 
 def test_every_page_with_commands_is_run() -> None:
     with_commands = {page.name for page in DOCS.glob("*.md") if steps(page)}
-    assert with_commands == {*PAGES, "dashboards.md"}
+    assert with_commands == {*chain.from_iterable(SITTINGS), "dashboards.md"}
 
 
 def test_blocks_say_what_they_are() -> None:
