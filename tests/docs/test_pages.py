@@ -44,8 +44,11 @@ LEFT_OUT = {
 }
 """What is not run, and why, by page."""
 
-RUN_ELSEWHERE = {"deploy.md": "tests/deploy"}
-"""Pages whose commands need what is not here, and the tests that hold them to what is."""
+RUN_ELSEWHERE = {
+    "deploy.md": "tests/deploy",
+    "engine-settings.md": "tests/cli/test_engine_page.py",
+}
+"""Pages whose commands other tests run."""
 
 README_LEFT_OUT = {
     "make demo": "it ends when somebody ends it; .ci/run has it end by itself",
