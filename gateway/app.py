@@ -164,8 +164,7 @@ class Gateway:
             backend.enabled = backend.name not in disabled
         self._close_pools(self.context.settings.timeouts.connect)
         for gate in self._gates.values():
-            gate.queue_limit = admission.queue_limit
-            gate.queue_timeout = admission.queue_timeout
+            gate.queue_limit, gate.queue_timeout = admission.queue_limit, admission.queue_timeout
         self.metrics.use(table, self.context.keyring.keys)
         for model in table.routes:
             self.follow_weights(model)

@@ -45,6 +45,7 @@ LEFT_OUT = {
 """What is not run, and why, by page."""
 
 RUN_ELSEWHERE = {
+    "bench.md": "tests/bench/test_documentation.py",
     "deploy.md": "tests/deploy",
     "engine-settings.md": "tests/cli/test_engine_page.py",
 }
