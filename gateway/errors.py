@@ -150,6 +150,12 @@ class BackendFailed(GatewayError):
     default_code = "backend_error"
 
 
+class BackendMisconfigured(BackendFailed):
+    """The backend turns the gateway itself away: no try helps, only the operator."""
+
+    default_code = "backend_misconfigured"
+
+
 class BackendTimeout(GatewayError):
     status = 504
     openai_type = "timeout_error"

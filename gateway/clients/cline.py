@@ -1,9 +1,13 @@
-"""Cline. Its editor extension names itself; its command line goes by the name of its SDK."""
+"""Cline. Its editor extension names itself; its command line goes by the name of its SDK.
+
+By that name go all programs on the AI SDK, which decides for them by status what to try again.
+"""
 
 from __future__ import annotations
 
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_IN_SHELL, ReadFile, Setup, Target, in_shell
+from gateway.errors import Forbidden
 from gateway.records import Api
 
 
@@ -29,5 +33,6 @@ CLINE = Profile(
     path="/chat/completions",
     setup=_setup,
     user_agent="ai-sdk/openai-compatible/3.0.37",
-    agents=(b"cline/",),
+    agents=(b"cline/", b"ai-sdk/openai-compatible/"),
+    gives_up_at=Forbidden,
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, ReadFile, Setup, Target, UserFile
+from gateway.errors import BadRequest
 from gateway.records import Api
 
 CACHE_KEY = b"prompt_cache_key"
@@ -75,4 +76,5 @@ CODEX = Profile(
     failures_in_stream=True,
     quota_code="insufficient_quota",
     tries_rejections_again=True,
+    gives_up_at=BadRequest,
 )

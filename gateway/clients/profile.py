@@ -9,6 +9,7 @@ from typing import Literal
 from gateway.clients import too_long
 from gateway.clients.setup import MakeSetup
 from gateway.errors import (
+    BackendMisconfigured,
     BadRequest,
     Forbidden,
     GatewayError,
@@ -53,6 +54,8 @@ class Profile:
         tries_around_its_sdk: its own tries multiply with those of the SDK within it.
         quota_code: the error code at which it gives up instead of trying again.
         tries_rejections_again: all 4xx but 400.
+        gives_up_at: the error as which it is told what no try of its own can change, where nothing
+            else keeps it from trying.
         setup: what its user sets.
     """
 
@@ -71,6 +74,7 @@ class Profile:
     tries_around_its_sdk: bool = False
     quota_code: str | None = None
     tries_rejections_again: bool = False
+    gives_up_at: type[GatewayError] | None = None
 
     def reword(self, api: Api, error: GatewayError) -> GatewayError:
         """The error in the status, code and words that make this client do the right thing.
@@ -82,11 +86,12 @@ class Profile:
         """
         if error.code == CONTEXT and api is Api.MESSAGES:
             return _like(error, BadRequest, message=too_long.in_anthropics_words(error.message))
-        if isinstance(error, RateLimited):
-            if self.quota_code and _long(error):
-                return _like(error, RateLimited, code=self.quota_code)
-        elif self.tries_rejections_again and isinstance(error, _POINTLESS):
+        if self.quota_code and isinstance(error, RateLimited):
+            return _like(error, RateLimited, code=self.quota_code) if _long(error) else error
+        if self.tries_rejections_again and isinstance(error, _POINTLESS):
             return _like(error, BadRequest)
+        if self.gives_up_at is not None and _hopeless(error):
+            return _like(error, self.gives_up_at)
         return error
 
     def in_stream(self, api: Api, error: GatewayError) -> bool:
@@ -100,7 +105,7 @@ class Profile:
         """What the head of an error reply carries besides `retry-after`."""
         if not self.obeys_should_retry:
             return _NONE
-        pointless = isinstance(error, Unauthorized) or _long(error)
+        pointless = isinstance(error, Unauthorized) or _hopeless(error)
         # Of a limit the SDK alone minds `retry-after`.
         multiplied = self.tries_around_its_sdk and error.status >= 500
         return _STOP if pointless or multiplied else _NONE
@@ -114,13 +119,14 @@ class Profile:
         return faults.keepalive(api, begun=begun or self.early_ping)
 
 
+def _hopeless(error: GatewayError) -> bool:
+    """Whether the same request can only fail again, whenever its client would send it."""
+    return isinstance(error, BackendMisconfigured) or _long(error)
+
+
 def _long(error: GatewayError) -> bool:
-    """Whether a limit asks for a wait that no client should sit out."""
-    return (
-        isinstance(error, RateLimited)
-        and error.retry_after is not None
-        and error.retry_after > LONG_WAIT
-    )
+    """Whether it asks for a wait that no client should sit out."""
+    return error.retry_after is not None and error.retry_after > LONG_WAIT
 
 
 def _like(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_IN_SHELL, PLACEHOLDER, ReadFile, Setup, Target, UserFile
+from gateway.errors import Forbidden
 from gateway.records import Api
 
 
@@ -38,4 +39,5 @@ QWEN = Profile(
     agents=(b"qwencode/",),
     obeys_should_retry=True,
     tries_around_its_sdk=True,
+    gives_up_at=Forbidden,
 )

@@ -279,7 +279,10 @@ class Attempt:
         self._resolve(None)
 
     def _refusal(self) -> AttemptFailed:
-        result = faults.reworded(self._call.api, self._status, b"".join(self._body))
+        body, wait = b"".join(self._body), find(self._headers, b"retry-after")
+        # It can also be a date, which is as good as none where clocks differ.
+        retry_after = float(wait) if wait.isdigit() else None
+        result = faults.reworded(self._call.api, self._status, body, retry_after=retry_after)
         blame = result.error.status >= 500
         return AttemptFailed(result.error, retryable=result.retryable, blame=blame)
 

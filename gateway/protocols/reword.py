@@ -16,6 +16,7 @@ import msgspec
 
 from gateway.errors import (
     BackendFailed,
+    BackendMisconfigured,
     BackendOverloaded,
     BackendTimeout,
     BadRequest,
@@ -29,9 +30,10 @@ _MAX_MESSAGE = 2000
 _MAX_DETAIL = 500
 
 _FAILED = "The model's server failed to answer; send the request again."
-_BUSY = "The model's server is at its limit; send the request again in a moment."
+_BUSY = "The model's server is at its limit; send the request again in {moment}."
 _SLOW = "The model's server took too long to answer; send the request again."
 _CREDENTIALS = "The gateway's own access to the model's server was refused; tell the operator."
+_QUOTA = "The gateway's own quota at the model's server is used up; tell the operator."
 _UNKNOWN_MODEL = "The model's server does not know the model it should serve; tell the operator."
 _NO_ROUTE = "The server of this model does not offer this API; use another one, like {other}."
 _REFUSED = "The model's server refused the request without giving a reason (HTTP {status})."
@@ -44,7 +46,8 @@ _CONTEXT = re.compile(
 _NO_MODEL = re.compile(r"^\W*(?:the )?model\b.*(?:does not exist|not found)", re.IGNORECASE)
 # What error events call a fault of the request, and a server without room, as type or as code.
 _REQUEST_FAULTS = ("badrequest", "invalid_request", "invalid_prompt", "context_length_exceeded")
-_FULL = ("overloaded", "rate_limit", "insufficient_quota")
+_FULL = ("overloaded", "rate_limit")
+_USED_UP = "insufficient_quota"
 _FAULT_PLACE = re.compile(r"'loc': \((.*?)\)")
 _FAULT_TEXT = re.compile(r"'msg': (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")")
 
@@ -76,13 +79,14 @@ class _Whole(msgspec.Struct, gc=False):
 _whole = msgspec.json.Decoder(_Whole).decode
 
 
-def reworded(api: Api, status: int, body: bytes) -> Reworded:
+def reworded(api: Api, status: int, body: bytes, *, retry_after: float | None = None) -> Reworded:
     """Judge an error that a backend answered with.
 
     Args:
         status: the reply's status, or a 2xx for an error event within a stream, whose own code
             then counts.
         body: the reply's body, or the event's data.
+        retry_after: seconds, as the backend said.
     """
     said = _said(body)
     if status < 300:
@@ -92,9 +96,11 @@ def reworded(api: Api, status: int, body: bytes) -> Reworded:
     text = said.message or body[:_MAX_DETAIL].decode("utf-8", "replace")
     detail = f"HTTP {status}: {text[:_MAX_DETAIL]}"
     if status in (401, 403, 407):
-        return Reworded(BackendFailed(_CREDENTIALS, detail=detail), retryable=True)
+        return Reworded(BackendMisconfigured(_CREDENTIALS, detail=detail), retryable=True)
+    if status == 402 or _USED_UP in (said.code, said.kind):
+        return Reworded(BackendMisconfigured(_QUOTA, detail=detail), retryable=True)
     if status == 429 or status == 503 or status == 529:
-        return Reworded(BackendOverloaded(_BUSY, detail=detail, retry_after=1), retryable=True)
+        return Reworded(_busy(retry_after, detail), retryable=True)
     if status in (408, 504):
         return Reworded(BackendTimeout(_SLOW, detail=detail), retryable=True)
     if status in (404, 405, 501):
@@ -118,6 +124,12 @@ def is_error(body: bytes) -> bool:
     return bool(reply.object == "error" or reply.type == "error")
 
 
+def _busy(retry_after: float | None, detail: str) -> GatewayError:
+    moment = f"{retry_after:.0f} s" if retry_after else "a moment"
+    message = _BUSY.format(moment=moment)
+    return BackendOverloaded(message, detail=detail, retry_after=retry_after or 1)
+
+
 def _not_there(api: Api, status: int, said: _Said, detail: str) -> Reworded:
     """404 and its relatives mean three things: no such route, no such model, or no such thing."""
     if said.message in ("", "Not Found", "Method Not Allowed"):
@@ -127,7 +139,7 @@ def _not_there(api: Api, status: int, said: _Said, detail: str) -> Reworded:
             retryable=True,
         )
     if status == 404 and _NO_MODEL.search(said.message):
-        return Reworded(BackendFailed(_UNKNOWN_MODEL, detail=detail), retryable=True)
+        return Reworded(BackendMisconfigured(_UNKNOWN_MODEL, detail=detail), retryable=True)
     kind = NotFound if status == 404 else BadRequest
     return Reworded(kind(said.message, param=said.param, detail=detail), retryable=False)
 

@@ -36,11 +36,11 @@ def test_the_table_holds_the_clients_of_the_documentation() -> None:
         (b"opencode/1.18.33 ai-sdk/provider-utils/4.0.23 runtime/bun/1.3.14", "opencode"),
         (b"QwenCode/0.15.10 (linux; x64)", "qwen"),
         (b"Cline/3.0.65", "cline"),
+        (b"ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "cline"),  # its CLI
         (b"curl/8.14.1", "curl"),
         (b"OpenAI/JS 5.23.2", "openai-python"),
         (b"Anthropic/JS 0.70.0", "anthropic-python"),
         # These do not name themselves.
-        (b"ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "other"),  # cline's CLI
         (b"ls/JS 5.23.2", "other"),  # cn
         (b"python-httpx/0.28.1", "other"),
         (b"Mozilla/5.0 codex_exec/0.171.0", "other"),

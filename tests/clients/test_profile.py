@@ -101,6 +101,44 @@ def test_an_unknown_key_is_not_tried_again() -> None:
     assert not CLAUDE_CODE.error_headers(errors.Forbidden(""))
 
 
+HOPELESS = [
+    errors.BackendMisconfigured("Tell the operator.", detail="HTTP 401: vllm-a"),
+    errors.BackendOverloaded("Again in 3600 s.", retry_after=3600.0),
+]
+
+
+@pytest.mark.parametrize("error", HOPELESS, ids=lambda error: type(error).__name__)
+def test_what_no_try_can_change_is_told_as_what_its_client_does_not_try_again(
+    error: GatewayError,
+) -> None:
+    stop = [(b"x-should-retry", b"false")]
+    for profile in (CLAUDE_CODE, OPENAI_PYTHON, ANTHROPIC_PYTHON):
+        assert profile.reword(profile.api, error) is error
+        assert list(profile.error_headers(error)) == stop
+    statuses = {"codex": 400, "cline": 403, "qwen": 403}
+    for name, status in statuses.items():
+        told = CLIENTS[name].reword(CLIENTS[name].api, error)
+        # For the record it stays what it was; the words and the code are the same, too.
+        assert (told.status, *facts(told)[1:6]) == (status, *facts(error)[1:6])
+        assert not CLIENTS[name].in_stream(Api.RESPONSES, told)
+    for profile in (CLIENTS["opencode"], OTHER):
+        assert profile.reword(profile.api, error) is error
+
+
+def test_a_used_up_limit_ends_the_tries_of_cline_and_qwen_but_not_opencodes_patience() -> None:
+    for name in ("cline", "qwen"):
+        told = CLIENTS[name].reword(Api.CHAT, QUOTA)
+        assert facts(told) == (403, *facts(QUOTA)[1:])
+        assert CLIENTS[name].reword(Api.CHAT, SOON) is SOON
+    assert CLIENTS["opencode"].reword(Api.CHAT, QUOTA) is QUOTA
+
+
+def test_a_server_that_may_recover_is_tried_again() -> None:
+    for error in (errors.BackendFailed(""), errors.BackendOverloaded("", retry_after=LONG_WAIT)):
+        assert all(profile.reword(profile.api, error) is error for profile in EVERYBODY)
+        assert not CLAUDE_CODE.error_headers(error)
+
+
 def test_who_does_not_heed_the_header_is_not_sent_it() -> None:
     for profile in (CODEX, OTHER, CLIENTS["curl"], CLIENTS["opencode"], CLIENTS["cline"]):
         assert not profile.error_headers(QUOTA)

@@ -180,6 +180,7 @@ async def test_every_backend_is_out_of_service(at: Site, dialect: Dialect) -> No
         ("422 Unprocessable Entity", 400, "temperature must be below 2"),
         ("413 Content Too Large", 413, "temperature must be below 2"),
         ("401 Unauthorized", 502, "tell the operator"),
+        ("402 Payment Required", 502, "tell the operator"),
         ("403 Forbidden", 502, "tell the operator"),
         ("429 Too Many Requests", 503, "at its limit"),
         ("500 Internal Server Error", 502, "failed to answer"),
@@ -197,6 +198,18 @@ async def test_what_a_backend_refuses(
     assert says_ in response.json()["error"]["message"]
     assert (await at.record()).outcome is not Outcome.OK
     assert (await at.line(at.records[0]))["detail"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [("7", "7"), ("3600", "3600"), ("Mon, 30 Nov 2026 00:00:00 GMT", "1")]
+)
+@every_api
+async def test_a_backend_says_how_long_to_wait(
+    at: Site, dialect: Dialect, said: str, told: str
+) -> None:
+    at.play(says(reply(b"", status="429 Too Many Requests", headers=f"retry-after: {said}\r\n")))
+    response = await at.ask(dialect)
+    assert (response.status_code, response.headers["retry-after"]) == (503, told)
 
 
 @every_api

@@ -99,6 +99,25 @@ async def test_a_used_up_limit_stops_each_client(at: Site) -> None:
     assert "x-should-retry" not in other.headers
 
 
+CLINE = {"user-agent": "ai-sdk/openai-compatible/3.0.37"}
+
+
+async def test_a_backend_that_turns_the_gateway_away_is_tried_once_by_each_client(
+    at: Site,
+) -> None:
+    at.play(refuses("401 Unauthorized", "who are you"))
+    codex = await at.ask(RESPONSES, headers=CODEX)
+    claude = await at.ask(MESSAGES, headers=CLAUDE)
+    cline = await at.ask(CHAT, headers=CLINE)
+    other = await at.ask(CHAT, headers=OTHER)
+    told = [one.status_code for one in (codex, claude, cline, other)]
+    assert told == [400, 502, 403, 502]
+    assert claude.headers["x-should-retry"] == "false"
+    assert all("tell the operator" in one.text for one in (codex, claude, cline, other))
+    records = [await at.record(number) for number in range(1, 5)]
+    assert {one.outcome for one in records} == {Outcome.BACKEND_ERROR}
+
+
 async def test_signs_of_life_count_for_codex_before_the_first_event(at: Site) -> None:
     at.play(streams(*RESPONSES.frames, delay=0.4))
     at.configure(keepalive_interval=0.1)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import (
     BackendFailed,
+    BackendMisconfigured,
     BackendOverloaded,
     BackendTimeout,
     BadRequest,
@@ -132,31 +133,60 @@ TABLE: list[tuple[str, int, bytes, type[GatewayError], str, str | None, str | No
         "the gateway's key for the backend is wrong: not the client's doing",
         401,
         b'{"error":"Unauthorized"}',
-        BackendFailed,
+        BackendMisconfigured,
         "tell the operator",
         None,
-        "backend_error",
+        "backend_misconfigured",
         True,
     ),
-    ("forbidden likewise", 403, b"", BackendFailed, "operator", None, "backend_error", True),
+    (
+        "forbidden likewise",
+        403,
+        b"",
+        BackendMisconfigured,
+        "own access",
+        None,
+        "backend_misconfigured",
+        True,
+    ),
+    (
+        "the gateway's account is not paid for",
+        402,
+        openai_error("Top up node-7's account", "x", 402),
+        BackendMisconfigured,
+        "own quota at the model's server is used up; tell the operator",
+        None,
+        "backend_misconfigured",
+        True,
+    ),
+    (
+        "likewise, in OpenAI's words",
+        429,
+        openai_error("You exceeded your quota", "insufficient_quota", "insufficient_quota"),
+        BackendMisconfigured,
+        "own quota",
+        None,
+        "backend_misconfigured",
+        True,
+    ),
     (
         "the backend does not serve the model it is configured for",
         404,
         openai_error("The model `/srv/llama` does not exist.", "NotFoundError", 404),
-        BackendFailed,
+        BackendMisconfigured,
         "does not know the model",
         None,
-        "backend_error",
+        "backend_misconfigured",
         True,
     ),
     (
         "likewise, in other servers' words",
         404,
         openai_error('model "llama" not found, try pulling it first', "api_error", None),
-        BackendFailed,
+        BackendMisconfigured,
         "does not know the model",
         None,
-        "backend_error",
+        "backend_misconfigured",
         True,
     ),
     (
@@ -296,6 +326,12 @@ def test_replies(
         ),
         (
             Api.RESPONSES,
+            b'{"type":"response.failed","response":{"error":{"code":"insufficient_quota","message":""}}}',
+            BackendMisconfigured,
+            True,
+        ),
+        (
+            Api.RESPONSES,
             b'{"type":"response.failed","response":{"error":{"code":"invalid_prompt","message":"x"}}}',
             BadRequest,
             False,
@@ -334,6 +370,15 @@ def test_an_endless_message_is_cut() -> None:
     error = reworded(Api.CHAT, 400, body).error
     assert len(error.message) == 2000
     assert error.detail is not None and len(error.detail) < 600
+
+
+@pytest.mark.parametrize("status", [429, 503, 529])
+def test_a_server_at_its_limit_says_how_long_to_wait(status: int) -> None:
+    error = reworded(Api.CHAT, status, b"", retry_after=90.0).error
+    assert error.retry_after == 90.0 and error.message.endswith("again in 90 s.")
+    for said in (None, 0.0):
+        error = reworded(Api.CHAT, status, b"", retry_after=said).error
+        assert error.retry_after == 1 and error.message.endswith("again in a moment.")
 
 
 def test_the_other_api_is_offered_when_chat_is_the_one_that_lacks() -> None:

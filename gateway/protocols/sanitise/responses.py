@@ -24,6 +24,7 @@ from gateway.protocols.sanitise.parts import (
     word,
 )
 from gateway.protocols.translate.messages_content import GAP
+from gateway.protocols.translate.responses_choice import choose
 from gateway.protocols.translate.responses_tools import Called, Names, flatten
 
 _TIERS = frozenset({"auto", "default", "flex", "scale", "priority"})
@@ -64,8 +65,7 @@ def repair(fields: Fields) -> tuple[Changes, Names | None]:
         names = _tools(fields, changes)
         known = names or Names()
         _input(fields, known, changes)
-        if "tool_choice" in fields:
-            _choice(fields["tool_choice"], known, changes)
+        _choice(fields, known, changes)
         _options(fields, changes)
     except RecursionError:
         raise BadRequest("The request body is nested too deeply.") from None
@@ -139,18 +139,36 @@ def _are_functions(raw: msgspec.Raw) -> bool:
     return True
 
 
-def _choice(raw: msgspec.Raw, names: Names, changes: Changes) -> None:
+def _choice(fields: Fields, names: Names, changes: Changes) -> None:
     """A choice among functions; of tools that are not here the model cannot choose any."""
-    choice = members(raw)
+    choice = members(fields.get("tool_choice"))
     if choice is None or "tool_choice" in changes:
         return
     kind, name = word(choice.get("type")), word(choice.get("name"))
     namespace = word(choice.get("namespace")) or None
     if kind not in _DEMANDS:
         changes["tool_choice"] = b'"auto"'
+    elif kind == "allowed_tools":
+        _allow(fields, names, changes)
     elif kind == "custom" or namespace is not None:
         function = names.function(Called(name, namespace, custom=kind == "custom"))
         changes["tool_choice"] = _encode({"type": "function", "name": function})
+
+
+def _allow(fields: Fields, names: Names, changes: Changes) -> None:
+    """Leave the other tools out: vLLM takes the choice for `auto`, and would offer them all."""
+    raw = changes.get("tools") or fields.get("tools")
+    given = elements(msgspec.Raw(raw)) if raw is not None else None
+    functions = [_tool(one) for one in given or ()]
+    if not all(isinstance(function, dict) for function in functions):
+        return  # for the backend to judge
+    allowed, mode = choose(decoded(fields["tool_choice"]), functions, names)
+    kept = {id(function) for function in allowed}
+    offered = [
+        one for one, function in zip(given or (), functions, strict=True) if id(function) in kept
+    ]
+    changes["tools"] = _encode(offered) if offered else None
+    changes["tool_choice"] = _encode(mode) if offered else None
 
 
 def _options(fields: Fields, changes: Changes) -> None:

@@ -124,6 +124,57 @@ def test_the_choice_is_among_functions(given: Any, expected: Any) -> None:
     CHOICE.validate_python(made)
 
 
+@pytest.mark.parametrize("mode", ["auto", "required"])
+@pytest.mark.parametrize(
+    ("tools", "allowed", "expected"),
+    [
+        ([SHELL, SPAWN], [{"type": "function", "name": "shell"}], ["shell"]),
+        ([SHELL, SPAWN], [{"type": "mcp", "server_label": "x"}], None),
+        ([SHELL, AGENTS], [{"type": "function", "name": "shell"}], ["shell"]),
+        (
+            [SHELL, AGENTS, PATCH],
+            [
+                {"type": "custom", "name": "apply_patch"},
+                {"type": "function", "name": "spawn", "namespace": "agents"},
+            ],
+            ["agents__spawn", "apply_patch"],
+        ),
+    ],
+)
+def test_of_allowed_tools_the_others_are_left_out(
+    mode: str, tools: Any, allowed: Any, expected: Any
+) -> None:
+    # vLLM takes such a choice for `auto` among all tools.
+    choice = {"type": "allowed_tools", "mode": mode, "tools": allowed}
+    made = done(input="hi", tools=tools, tool_choice=choice)
+    if expected is None:
+        assert made == {"input": "hi"}
+    else:
+        assert [tool["name"] for tool in made["tools"]] == expected
+        assert made["tool_choice"] == mode
+        TOOLS.validate_python(made["tools"])
+
+
+def test_allowed_tools_keep_their_bytes() -> None:
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": [SHELL]}
+    changes, names = repair(fields(input="hi", tools=[SPAWN, SHELL], tool_choice=choice))
+    assert changes == {"tools": b"[%b]" % msgspec.json.encode(SHELL), "tool_choice": b'"auto"'}
+    assert names is None
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"type": "allowed_tools", "mode": "sometimes", "tools": [SHELL]},
+        {"type": "allowed_tools", "mode": "auto", "tools": "all"},
+        {"type": "allowed_tools", "mode": "auto", "tools": ["shell"]},
+    ],
+)
+def test_a_choice_of_allowed_tools_that_is_none_is_refused(choice: Any) -> None:
+    with pytest.raises(BadRequest, match="tool_choice"):
+        repair(fields(input="hi", tools=[SHELL], tool_choice=choice))
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
