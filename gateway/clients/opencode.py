@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, ReadFile, Setup, Target, UserFile
+from gateway.errors import Forbidden
 from gateway.records import Api
 
 PROVIDER = "ttft-gateway"
@@ -48,4 +49,6 @@ OPENCODE = Profile(
     user_agent="opencode/1.18.33",
     agents=(b"opencode/",),
     session_headers=(b"x-session-id", b"x-session-affinity"),
+    gives_up_at=Forbidden,
+    sits_out_limits=True,
 )

@@ -56,6 +56,7 @@ class Profile:
         tries_rejections_again: all 4xx but 400.
         gives_up_at: the error as which it is told what no try of its own can change, where nothing
             else keeps it from trying.
+        sits_out_limits: waits as long as it is told to, and shows its user how long that is.
         setup: what its user sets.
     """
 
@@ -75,6 +76,7 @@ class Profile:
     quota_code: str | None = None
     tries_rejections_again: bool = False
     gives_up_at: type[GatewayError] | None = None
+    sits_out_limits: bool = False
 
     def reword(self, api: Api, error: GatewayError) -> GatewayError:
         """The error in the status, code and words that make this client do the right thing.
@@ -90,9 +92,9 @@ class Profile:
             return _like(error, RateLimited, code=self.quota_code) if _long(error) else error
         if self.tries_rejections_again and isinstance(error, _POINTLESS):
             return _like(error, BadRequest)
-        if self.gives_up_at is not None and _hopeless(error):
-            return _like(error, self.gives_up_at)
-        return error
+        if self.gives_up_at is None or (self.sits_out_limits and _long(error)):
+            return error
+        return _like(error, self.gives_up_at) if _hopeless(error) else error
 
     def in_stream(self, api: Api, error: GatewayError) -> bool:
         """Whether a streamed request whose head is still held is better told of `error` by a

@@ -121,6 +121,12 @@ class Cline(Agent):
         assert not again, "it goes on with a conversation in a terminal only"
         return ["cline", prompt]
 
+    list_conversations = ("cline", "history", "--json", "--limit", "1")
+
+    def resume(self, listed: str) -> list[str]:
+        """Take up the latest conversation, which `list_conversations` has told of."""
+        return ["cline", "--id", json.loads(listed)[0]["sessionId"]]
+
     def arguments(self, line: str) -> dict[str, Any]:
         return {"commands": [line]}
 

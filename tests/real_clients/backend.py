@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from gateway.records import Api
-from tests.real_clients.speech import PROMPT_TOKENS, Answer, events, whole
+from tests.real_clients.speech import PROMPT_TOKENS, Answer, events, named, unnamed, whole
+from tests.real_clients.steps import Breaks, Fails, Ignores, Reports, Step, Stops, Waits
 from tests.support.scripted import SSE_HEAD, Received, ScriptedBackend, chunk, reply, scripted
 
 Kind = Literal["native", "chat-only"]
@@ -25,33 +26,6 @@ PATHS = {
     "/v1/responses": Api.RESPONSES,
 }
 COUNT = "/v1/messages/count_tokens"
-
-
-@dataclass(frozen=True)
-class Fails:
-    """An error as the engine words it, before any answer."""
-
-    status: str
-    message: str
-    type: str = "BadRequestError"
-
-
-@dataclass(frozen=True)
-class Breaks:
-    """Two tokens of an answer, or half a whole one, then the connection is gone."""
-
-    answer: Answer
-
-
-@dataclass(frozen=True)
-class Waits:
-    """An answer whose stream opens at once and whose first event takes its time, in seconds."""
-
-    seconds: float
-    answer: Answer
-
-
-Step = Answer | Fails | Breaks | Waits
 
 
 @dataclass(frozen=True)
@@ -114,28 +88,60 @@ async def engine(kind: Kind, *steps: Step) -> AsyncIterator[Engine]:
 
 async def _act(step: Step, api: Api, stream: bool, writer: asyncio.StreamWriter) -> None:
     if isinstance(step, Fails):
-        writer.write(reply(_error(step, api), status=step.status))
+        kind = f"content-type: application/json\r\n{step.headers}"
+        writer.write(reply(_error(step, api), status=step.status, headers=kind))
+    elif stream and not isinstance(step, Ignores):
+        await _stream(step, api, writer)
+    else:
+        await _answer(step, api, writer)
+
+
+async def _answer(
+    step: Answer | Breaks | Reports | Stops | Ignores | Waits,
+    api: Api,
+    writer: asyncio.StreamWriter,
+) -> None:
+    if isinstance(step, Reports):
+        writer.write(reply(_error(DIED, api), status=DIED.status))
         return
-    answer = step if isinstance(step, Answer) else step.answer
-    if isinstance(step, Waits) and not stream:
+    if isinstance(step, Waits):
         await asyncio.sleep(step.seconds)
-    if not stream:
-        body = reply(whole(api, answer))
-        if isinstance(step, Breaks):
-            await _break_off([body[: len(body) // 2]], writer)
-        writer.write(body)
-        return
+    body = reply(whole(api, step if isinstance(step, Answer) else step.answer))
+    if isinstance(step, Breaks):
+        await _break_off([body[: len(body) // 2]], writer)
+    writer.write(body)
+
+
+async def _stream(
+    step: Answer | Breaks | Reports | Stops | Waits, api: Api, writer: asyncio.StreamWriter
+) -> None:
     writer.write(SSE_HEAD)
     await writer.drain()
     if isinstance(step, Waits):
-        await asyncio.sleep(step.seconds)
-    said = events(api, answer)
+        await _wait(step, writer)
+    said = events(api, step if isinstance(step, Answer) else step.answer)
+    if isinstance(step, Breaks | Reports):
+        said = said[: _tokens_of(api) + 2]
     if isinstance(step, Breaks):
-        await _break_off([chunk(one) for one in said[: _tokens_of(api) + 2]], writer)
+        await _break_off([chunk(one) for one in said], writer)
+    if isinstance(step, Stops):
+        said.pop()
     for one in said:
         writer.write(chunk(one))
         await writer.drain()
+    if isinstance(step, Reports):
+        # By itself, so that what was said before is on its way to the agent.
+        await asyncio.sleep(0.1)
+        writer.write(chunk(_reported(api, step.own, len(said))))
     writer.write(chunk(b""))
+
+
+async def _wait(step: Waits, writer: asyncio.StreamWriter) -> None:
+    for _ in range(step.seconds):
+        await asyncio.sleep(1)
+        if step.comments:
+            writer.write(chunk(b": still at it\n\n"))
+            await writer.drain()
 
 
 def _tokens_of(api: Api) -> int:
@@ -153,10 +159,26 @@ async def _break_off(said: Sequence[bytes], writer: asyncio.StreamWriter) -> NoR
     raise ConnectionResetError
 
 
+DIED = Fails("500 Internal Server Error", "EngineCore died", "InternalServerError")
+
+
 def _error(step: Fails, api: Api) -> bytes:
-    code = int(step.status[:3])
+    return json.dumps(_worded(step, api)).encode()
+
+
+def _worded(step: Fails, api: Api) -> dict[str, Any]:
     if api is Api.MESSAGES:
         error: dict[str, Any] = {"type": step.type, "message": step.message}
-        return json.dumps({"type": "error", "error": error}).encode()
-    error = {"message": step.message, "type": step.type, "param": None, "code": code}
-    return json.dumps({"error": error}).encode()
+        return {"type": "error", "error": error}
+    code = step.code or int(step.status[:3])
+    return {"error": {"message": step.message, "type": step.type, "param": None, "code": code}}
+
+
+def _reported(api: Api, own: bool, sequence: int) -> bytes:
+    """The same error as `DIED`, in the middle of a stream."""
+    if own and api is Api.MESSAGES:
+        return named(_worded(DIED, api))
+    if own and api is Api.RESPONSES:
+        error = {"code": "server_error", "message": DIED.message, "param": None}
+        return named({"type": "error", "sequence_number": sequence, **error})
+    return unnamed(_worded(DIED, Api.CHAT))

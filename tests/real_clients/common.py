@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from gateway.records import Outcome
-from tests.real_clients.backend import Asked, Breaks, Fails, Kind, Step, Waits
+from tests.real_clients.agents import Cline
+from tests.real_clients.backend import Asked, Kind
 from tests.real_clients.driving import NATIVE, Lab, Requests, Scenarios
 from tests.real_clients.harness import Stage
 from tests.real_clients.speech import COMPLETION_TOKENS, PROMPT_TOKENS, Answer
+from tests.real_clients.steps import Breaks, Fails, Step, Waits
+from tests.real_clients.terminal import terminal
 from tests.support.running import KEY
 
 Test = Callable[..., None]
@@ -28,7 +32,7 @@ TOO_LONG = Fails(
 BROKEN = Fails("500 Internal Server Error", "EngineCore died", "InternalServerError")
 FULL = Fails("429 Too Many Requests", "too many requests", "RateLimitError")
 
-FIRST_TOKEN = 20.0
+FIRST_TOKEN = 20
 """Seconds. Signs of life go out meanwhile."""
 
 
@@ -78,22 +82,31 @@ def keeps_its_arm(agent: Scenarios) -> Test:
     return play
 
 
-def keeps_its_arm_within_a_run(agent: Scenarios) -> Test:
-    """For agents that go on with a conversation in a terminal only."""
+def keeps_its_arm_in_a_terminal(agent: Scenarios, cline: Cline) -> Test:
+    """As `keeps_its_arm`, for an agent that goes on with a conversation in a terminal only."""
 
-    @agent.play("two tools and an answer, which stay on their arm")
+    @agent.play("a conversation of three turns, two in a terminal, which stays on its arm")
     async def play(lab: Lab) -> None:
-        calls = [lab.agent.shell(f"echo printed-$(({n}+40))", call=f"call_{n}") for n in (1, 2)]
-        async with lab.stage([*calls, ANSWER], [*calls, ANSWER]) as stage:
-            ran = await stage.run("Run two commands.")
-            assert ran.code == 0 and ANSWER.text in ran.out, ran.said
-            await _stayed(lab, stage, "Run two commands.", "printed-41", "printed-42")
+        turns = [Answer(f"This is answer number {n}.") for n in range(3)]
+        async with lab.stage(turns, turns) as stage:
+            ran = await stage.run("This is question 0.")
+            assert ran.code == 0 and turns[0].text in ran.out, ran.said
+            listed = await stage.start(cline.list_conversations, 60)
+            resume = cline.resume(listed.out)
+            async with terminal(resume, stage.folder, stage.variables) as screen:
+                await screen.shows("This is question 0.")
+                for number in (1, 2):
+                    await screen.enter(
+                        f"This is question {number}.",
+                        heard=partial(lambda n: len(stage.records) > n, number),
+                    )
+            await _stayed(lab, stage, "This is question 0.", turns[0].text, turns[1].text)
 
     return play
 
 
 def waits_for_the_first_token(agent: Scenarios) -> Test:
-    @agent.play(f"a first token that takes {FIRST_TOKEN:.0f} s", patient=True)
+    @agent.play(f"a first token that takes {FIRST_TOKEN} s", patient=True)
     async def play(lab: Lab) -> None:
         slow = [Waits(FIRST_TOKEN, ANSWER)]
         async with lab.stage(slow, keepalive_interval=3) as stage:
@@ -142,8 +155,8 @@ def fails(
         async with lab.stage(steps, **changes) as stage:
             stage.gateway.gateway.context.table.backends["b0"].enabled = engine_up
             ran = await stage.run("What is the answer?", timeout=400)
-            await _made(lab, requests, stage)
-            assert says in ran.said, (ran.said[-800:], [one.status for one in stage.records])
+            await made(lab, requests, stage)
+            assert says in ran.said, (ran.said[-800:], stage.told)
 
     return play
 
@@ -177,14 +190,8 @@ def still_trying(
     @agent.play(f"{scenario}: the first minute", NATIVE, patient=True)
     async def play(lab: Lab) -> None:
         async with lab.stage(steps, **changes) as stage:
-            run = asyncio.ensure_future(stage.run("What is the answer?", timeout=400))
-            while not stage.records and not run.done():
-                await asyncio.sleep(0.1)
-            ended, _ = await asyncio.wait({run}, timeout=60)
-            assert not ended, run.result().said
-            run.cancel()
-            await asyncio.gather(run, return_exceptions=True)
-            await _made(lab, requests, stage)
+            await goes_on(stage, seconds=60)
+            await made(lab, requests, stage)
 
     return play
 
@@ -200,22 +207,33 @@ def waits_for_its_limit(agent: Scenarios) -> Test:
 async def _answered(lab: Lab, stage: Stage, prompt: str, *, requests: int = 1) -> None:
     ran = await stage.run(prompt)
     assert ran.code == 0 and ANSWER.text in ran.out, ran.said
-    await _made(lab, requests, stage)
+    await made(lab, requests, stage)
+
+
+async def goes_on(stage: Stage, seconds: int) -> None:
+    """So long after its first request the agent is still at work; then it is ended."""
+    run = asyncio.ensure_future(stage.run("What is the answer?", timeout=400))
+    while not stage.records and not run.done():
+        await asyncio.sleep(0.1)
+    ended, _ = await asyncio.wait({run}, timeout=seconds)
+    assert not ended, run.result().said
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
 
 
 async def _stayed(lab: Lab, stage: Stage, *known: str) -> None:
     """Three requests of one conversation, of two arms on one; the third one knows all this."""
-    await _made(lab, 3, stage)
+    await made(lab, 3, stage)
     assert sorted(len(one.asked) for one in stage.engines) == [0, 3]
     assert len({(one.session, one.arm, one.backend) for one in stage.records}) == 1
     for text in known:
         assert text in _told(stage.asked[2]), f"not in the third request: {text}"
 
 
-async def _made(lab: Lab, expected: Requests, stage: Stage) -> None:
-    made = await stage.requests()
+async def made(lab: Lab, expected: Requests, stage: Stage) -> None:
+    number = await stage.requests()
     wanted = range(expected, expected + 1) if isinstance(expected, int) else expected
-    assert made in wanted, f"{made} requests: {[one.status for one in stage.records]}"
+    assert number in wanted, f"{number} requests: {stage.told}"
     lab.requests = expected
 
 

@@ -7,8 +7,8 @@ scenario of the run on one event loop, which runs whenever a test waits for its 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from tests.real_clients.agents import Agent
-from tests.real_clients.backend import Kind, Step
+from tests.real_clients.backend import Kind
 from tests.real_clients.harness import Stage, stage
+from tests.real_clients.steps import Step
 
 BOTH: tuple[Kind, ...] = ("native", "chat-only")
 NATIVE: tuple[Kind, ...] = ("native",)
@@ -33,6 +34,7 @@ class Lab:
     Attributes:
         requests: for an answer, made by the agent: the figure that goes into the documentation,
             a range where it depends on how fast the machine is.
+        open: what it is played on, once that is there.
     """
 
     agent: Agent
@@ -40,10 +42,19 @@ class Lab:
     programs: Path
     folder: Path
     requests: Requests = 0
+    open: Stage | None = None
 
-    def stage(self, *scripts: Sequence[Step], **changes: Any) -> AbstractAsyncContextManager[Stage]:
+    @property
+    def under_way(self) -> bool:
+        """Whether the agent has asked for something."""
+        return self.open is not None and bool(self.open.asked or self.open.records)
+
+    @asynccontextmanager
+    async def stage(self, *scripts: Sequence[Step], **changes: Any) -> AsyncIterator[Stage]:
         """The agent before a gateway and its engines: `harness.stage`."""
-        return stage(self.agent, self.programs, self.folder, self.kind, *scripts, **changes)
+        made = stage(self.agent, self.programs, self.folder, self.kind, *scripts, **changes)
+        async with made as self.open:
+            yield self.open
 
 
 Play = Callable[[Lab], Awaitable[None]]
@@ -100,35 +111,47 @@ class Scenarios:
         """
 
         def decorate(play: Play) -> Callable[..., None]:
-            cases = [Case(self.agent, scenario, kind, play, patient) for kind in kinds]
-            self.cases.extend(cases)
-
-            @pytest.mark.clients
-            @pytest.mark.timeout(900)
-            @pytest.mark.parametrize("case", cases, ids=kinds)
-            def test(case: Case, runs: Runs) -> None:
-                runs.result(case)
-
-            return test
+            return self.test(self.cases_of(scenario, kinds, play, patient=patient))
 
         return decorate
 
+    def cases_of(
+        self, scenario: str, kinds: Sequence[Kind], play: Play, *, patient: bool
+    ) -> list[Case]:
+        """A scenario on each kind of engine."""
+        return [Case(self.agent, scenario, kind, play, patient) for kind in kinds]
 
-APART = 1.5
-"""Seconds between the starts of patient cases. A start takes seconds of CPU: all of them at once
-made agents late for limits that had come back by then."""
+    def test(self, cases: Sequence[Case]) -> Callable[..., None]:
+        """One test for each case."""
+        self.cases.extend(cases)
+
+        @pytest.mark.clients
+        @pytest.mark.timeout(900)
+        @pytest.mark.parametrize("case", cases, ids=[f"{one.scenario}-{one.kind}" for one in cases])
+        def test(case: Case, runs: Runs) -> None:
+            runs.result(case)
+
+        return test
 
 
 @contextmanager
-def played(cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3) -> Iterator[Runs]:
-    """Play these cases, at most so many impatient ones at once; what still runs is cancelled."""
-    places = asyncio.Semaphore(at_once)
+def played(
+    cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3, starts: int = 2
+) -> Iterator[Runs]:
+    """Play these cases; what still runs in the end is cancelled.
+
+    Args:
+        at_once: how many of the impatient ones.
+        starts: how many of the patient ones are waited for until they have asked something. A
+            start takes seconds of CPU: all of them at once made agents late for limits that had
+            come back by then.
+    """
+    places, gate = asyncio.Semaphore(at_once), asyncio.Semaphore(starts)
 
     async def one(number: int, case: Case) -> Requests:
         lab = Lab(case.agent, case.kind, programs, folder / str(number))
         if case.patient:
-            await asyncio.sleep(number * APART)
-            await case.play(lab)
+            await _started(case, lab, gate)
         else:
             async with places:
                 await case.play(lab)
@@ -143,6 +166,22 @@ def played(cases: Sequence[Case], programs: Path, folder: Path, at_once: int = 3
     finally:
         loop.run_until_complete(_cancel(runs.tasks.values()))
         loop.close()
+
+
+async def _started(case: Case, lab: Lab, gate: asyncio.Semaphore) -> None:
+    """Play a case that takes a place until its agent has asked for something."""
+    await gate.acquire()
+    playing = asyncio.ensure_future(case.play(lab))
+    try:
+        try:
+            while not playing.done() and not lab.under_way:
+                await asyncio.sleep(0.2)
+        finally:
+            gate.release()
+        await playing
+    finally:
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Requests]]) -> None:

@@ -20,7 +20,8 @@ from gateway.cli.userfiles import Home, apply
 from gateway.clients.setup import Setup, Target
 from gateway.records import Api, Record
 from tests.real_clients.agents import Agent
-from tests.real_clients.backend import Asked, Engine, Kind, Step, engine
+from tests.real_clients.backend import Asked, Engine, Kind, engine
+from tests.real_clients.steps import Step
 from tests.support.running import KEY, Running, configuration, running
 
 NOWHERE = "http://127.0.0.1:9"
@@ -71,6 +72,11 @@ class Stage:
         """Requests for an answer, as the gateway saw them, in the order in which they ended."""
         return [one for one in self.gateway.records if one.api is not Api.OTHER]
 
+    @property
+    def told(self) -> list[int]:
+        """The statuses of the answers to them."""
+        return [one.status for one in self.records]
+
     async def requests(self) -> int:
         """How many requests for an answer the agent has made, once the gateway is done with it."""
         await self.gateway.settle()
@@ -91,13 +97,13 @@ class Stage:
         try:
             out, err = await asyncio.wait_for(child.communicate(), timeout)
         finally:
-            _end(child.pid)
+            end(child.pid)
             await child.wait()
         seconds = time.monotonic() - began
         return Ran(child.returncode or 0, out.decode(), err.decode(), seconds)
 
 
-def _end(group: int) -> None:
+def end(group: int) -> None:
     """End what an agent has left behind: it was started as a group of its own."""
     with suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)

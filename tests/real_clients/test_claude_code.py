@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.real_clients import rows
 from tests.real_clients.agents import ClaudeCode
 from tests.real_clients.common import (
     ANSWER,
@@ -22,6 +23,7 @@ from tests.real_clients.common import (
     waits_for_the_first_token,
 )
 from tests.real_clients.driving import BOTH, Lab, Scenarios
+from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(ClaudeCode())
 
@@ -125,3 +127,38 @@ async def test_context(lab: Lab) -> None:
         counts = [one for one in stage.gateway.records if one.path.endswith("/count_tokens")]
         assert [one.status for one in counts] == [200] * 14
         lab.requests = len(counts)
+
+
+OVER_AND_OVER = Ends(range(10, 12), says="server-side issue", patient=True)
+
+test_rows = goes_through(
+    agent,
+    {
+        rows.KEY: Ends(1),
+        rows.UNPAID: Ends(1),
+        rows.FORBIDDEN: Ends(1),
+        rows.NO_MODEL: Ends(1),
+        rows.NOT_FOUND: Ends(2, says="issue with the selected model"),
+        rows.SLOW: OVER_AND_OVER,
+        rows.LARGE: Ends(1, says="Request too large"),
+        rows.UNPROCESSABLE: Ends(1),
+        rows.LONG_LIMIT: Ends(1),
+        rows.QUOTA: Ends(1),
+        rows.BAD_GATEWAY: OVER_AND_OVER,
+        rows.UNAVAILABLE: OVER_AND_OVER,
+        rows.OVERLOADED: OVER_AND_OVER,
+        rows.EMPTY: Ends(2),
+        rows.NOTHING_ONCE: Ends(2),
+        rows.THOUGHT: Ends(2),
+        rows.TOO_SHORT: Ends(4, says="exceeded the 32000 output token maximum"),
+        rows.TOO_SHORT_ONCE: Ends(2),
+        rows.UNSTREAMED: OVER_AND_OVER,
+        rows.REPORTED: Ends(range(10, 13), says="API Error", patient=True),
+        rows.REPORTED_ONCE: Ends(2),
+        rows.OBJECT: Ends(range(10, 13), says="API Error", patient=True),
+        rows.OBJECT_ONCE: Ends(2),
+        rows.UNENDED: Ends(1),
+        rows.COMMENTS: Ends(1, patient=True),
+    },
+)
+test_broken_arguments = replays_broken_arguments(agent, '{"command": "echo tr')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.real_clients import rows
 from tests.real_clients.agents import Cline
 from tests.real_clients.common import (
     ANSWER,
@@ -13,7 +14,7 @@ from tests.real_clients.common import (
     WRONG_KEY,
     answers,
     fails,
-    keeps_its_arm_within_a_run,
+    keeps_its_arm_in_a_terminal,
     limited,
     recovers,
     sends_a_long_prompt,
@@ -22,12 +23,14 @@ from tests.real_clients.common import (
     waits_for_the_first_token,
 )
 from tests.real_clients.driving import Scenarios
+from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
-agent = Scenarios(Cline())
+cline = Cline()
+agent = Scenarios(cline)
 
 test_answer = answers(agent, session="fingerprint")
 test_tool = uses_a_tool(agent)
-test_conversation = keeps_its_arm_within_a_run(agent)
+test_conversation = keeps_its_arm_in_a_terminal(agent, cline)
 test_slow = waits_for_the_first_token(agent)
 test_long = sends_a_long_prompt(agent)
 
@@ -52,7 +55,7 @@ test_quota = fails(
     agent,
     "a key's limit, used up for long",
     [agent.agent.shell("printf hello"), ANSWER],
-    requests=7,
+    requests=2,
     says="per minute",
     **limited(1),
 )
@@ -103,3 +106,25 @@ test_cut = fails(
     requests=1,
     says="broke off",
 )
+
+test_rows = goes_through(
+    agent,
+    {
+        rows.KEY: Ends(1),
+        rows.UNPAID: Ends(1),
+        rows.NOT_FOUND: Ends(1),
+        rows.SLOW: Ends(6, patient=True),
+        rows.LARGE: Ends(1),
+        rows.LONG_LIMIT: Ends(1),
+        rows.QUOTA: Ends(1),
+        rows.UNAVAILABLE: Ends(6, says="server", patient=True),
+        rows.EMPTY: Ends(3),
+        rows.THOUGHT: Ends(1),
+        rows.TOO_SHORT: Ends(4),
+        rows.UNSTREAMED: Ends(6, patient=True),
+        rows.REPORTED: Ends(1),
+        rows.UNENDED: Ends(1),
+        rows.COMMENTS: Ends(1, patient=True),
+    },
+)
+test_broken_arguments = replays_broken_arguments(agent, '{"commands": ["echo tr')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.real_clients import rows
 from tests.real_clients.agents import Codex
 from tests.real_clients.common import (
     ANSWER,
@@ -22,6 +23,7 @@ from tests.real_clients.common import (
     waits_for_the_first_token,
 )
 from tests.real_clients.driving import BOTH, Scenarios
+from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(Codex())
 
@@ -115,3 +117,38 @@ test_cut = fails(
 test_cut_once = recovers(
     agent, "an engine that dies in mid-stream", [CUT, ANSWER], requests=2, kinds=BOTH
 )
+
+SIX_TIMES = Ends(6, says="Reconnecting... 5/5", patient=True)
+AT_CAPACITY = Ends(1, says="model is at capacity")
+
+test_rows = goes_through(
+    agent,
+    {
+        rows.KEY: Ends(1),
+        rows.UNPAID: Ends(1),
+        rows.FORBIDDEN: Ends(1),
+        rows.NO_MODEL: Ends(1),
+        rows.NOT_FOUND: Ends(1),
+        rows.SLOW: SIX_TIMES,
+        rows.LARGE: Ends(1),
+        rows.UNPROCESSABLE: Ends(1),
+        rows.LONG_LIMIT: Ends(1),
+        rows.QUOTA: Ends(1),
+        rows.BAD_GATEWAY: SIX_TIMES,
+        rows.UNAVAILABLE: AT_CAPACITY,
+        rows.OVERLOADED: AT_CAPACITY,
+        rows.EMPTY: Ends(1),
+        rows.THOUGHT: Ends(1),
+        rows.TOO_SHORT: Ends(1, says="Incomplete response returned, reason: max_output_tokens"),
+        rows.UNSTREAMED: SIX_TIMES,
+        rows.REPORTED: SIX_TIMES,
+        rows.REPORTED_ONCE: Ends(2),
+        rows.OBJECT: SIX_TIMES,
+        rows.OBJECT_ONCE: Ends(2),
+        rows.COMMENTS: Ends(1, patient=True),
+    },
+)
+# As chat it is whole without: there the answer is told in the words that end it.
+test_unended = goes_through(agent, {rows.UNENDED: SIX_TIMES}, kinds=["native"])
+test_unended_chat = goes_through(agent, {rows.UNENDED: Ends(1)}, kinds=["chat-only"])
+test_broken_arguments = replays_broken_arguments(agent, '{"cmd": "echo tr')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.real_clients import rows
 from tests.real_clients.agents import OpenCode
 from tests.real_clients.common import (
     ANSWER,
@@ -23,6 +24,7 @@ from tests.real_clients.common import (
     waits_for_the_first_token,
 )
 from tests.real_clients.driving import Scenarios
+from tests.real_clients.rows import Ends, goes_through
 
 agent = Scenarios(OpenCode())
 
@@ -102,4 +104,18 @@ test_cut = fails(
     [CUT],
     requests=1,
     says="broke off",
+)
+
+# It takes seconds of CPU to start, so these are the rows in which it differs from Cline.
+test_rows = goes_through(
+    agent,
+    {
+        rows.KEY: Ends(1),
+        rows.LARGE: Ends(2),
+        rows.LONG_LIMIT: Ends(1, after=20),
+        rows.EMPTY: Ends(1),
+        rows.TOO_SHORT: Ends(1),
+        rows.REPORTED: Ends(1),
+        rows.COMMENTS: Ends(1, patient=True),
+    },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.real_clients import rows
 from tests.real_clients.agents import Qwen
 from tests.real_clients.common import (
     ANSWER,
@@ -22,6 +23,7 @@ from tests.real_clients.common import (
     waits_for_the_first_token,
 )
 from tests.real_clients.driving import Scenarios
+from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(Qwen())
 
@@ -48,11 +50,12 @@ test_unknown_model = fails(
     model="nope",
 )
 test_limit = waits_for_its_limit(agent)
-test_quota = still_trying(
+test_quota = fails(
     agent,
     "a key's limit, used up for long",
     [agent.agent.shell("printf hello"), ANSWER],
-    requests=range(4, 9),
+    requests=2,
+    says="per minute",
     **limited(1),
 )
 test_broken = still_trying(
@@ -80,3 +83,27 @@ test_cut = fails(
     requests=1,
     says="broke off",
 )
+
+STILL_TRYING = Ends(range(4, 25), after=60)
+
+test_rows = goes_through(
+    agent,
+    {
+        rows.KEY: Ends(1),
+        rows.UNPAID: Ends(1),
+        rows.NOT_FOUND: Ends(1),
+        rows.SLOW: STILL_TRYING,
+        rows.LARGE: Ends(1),
+        rows.LONG_LIMIT: Ends(1),
+        rows.QUOTA: Ends(1),
+        rows.UNAVAILABLE: STILL_TRYING,
+        rows.EMPTY: Ends(3),
+        rows.THOUGHT: Ends(1),
+        rows.TOO_SHORT: Ends(5),
+        rows.UNSTREAMED: STILL_TRYING,
+        rows.REPORTED: Ends(1),
+        rows.UNENDED: Ends(1),
+        rows.COMMENTS: Ends(1, patient=True),
+    },
+)
+test_broken_arguments = replays_broken_arguments(agent, '{"command": "echo tr')
