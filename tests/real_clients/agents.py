@@ -38,6 +38,10 @@ class Agent(ABC):
         """Write what its user had set before, into a home folder that is empty."""
         return None
 
+    def learned(self, home: Path) -> dict[str, str]:
+        """The files in which the commands of its set-up have kept what they were told."""
+        return {}
+
     @abstractmethod
     def command(self, prompt: str, *, again: bool) -> list[str]:
         """Ask once; `again`: go on with the one conversation that was had in this home."""
@@ -120,6 +124,10 @@ class Cline(Agent):
     def command(self, prompt: str, *, again: bool) -> list[str]:
         assert not again, "it goes on with a conversation in a terminal only"
         return ["cline", prompt]
+
+    def learned(self, home: Path) -> dict[str, str]:
+        kept = Path(".cline/data/settings/providers.json")
+        return {str(kept): (home / kept).read_text()}
 
     list_conversations = ("cline", "history", "--json", "--limit", "1")
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.real_clients.agents import Agent
 from tests.real_clients.backend import Kind
-from tests.real_clients.harness import Stage, stage
+from tests.real_clients.harness import Stage, Templates, stage
 from tests.real_clients.steps import Step
 
 BOTH: tuple[Kind, ...] = ("native", "chat-only")
@@ -41,6 +41,7 @@ class Lab:
     kind: Kind
     programs: Path
     folder: Path
+    templates: Templates
     requests: Requests = 0
     open: Stage | None = None
 
@@ -52,8 +53,8 @@ class Lab:
     @asynccontextmanager
     async def stage(self, *scripts: Sequence[Step], **changes: Any) -> AsyncIterator[Stage]:
         """The agent before a gateway and its engines: `harness.stage`."""
-        made = stage(self.agent, self.programs, self.folder, self.kind, *scripts, **changes)
-        async with made as self.open:
+        where = (self.agent, self.programs, self.folder, self.kind)
+        async with stage(*where, *scripts, templates=self.templates, **changes) as self.open:
             yield self.open
 
 
@@ -146,10 +147,11 @@ def played(
             start takes seconds of CPU: all of them at once made agents late for limits that had
             come back by then.
     """
+    templates: Templates = {}
     places, gate = asyncio.Semaphore(at_once), asyncio.Semaphore(starts)
 
     async def one(number: int, case: Case) -> Requests:
-        lab = Lab(case.agent, case.kind, programs, folder / str(number))
+        lab = Lab(case.agent, case.kind, programs, folder / str(number), templates)
         if case.patient:
             await _started(case, lab, gate)
         else:

@@ -32,9 +32,9 @@ class Row:
 
 
 def _status(
-    status: str, says: str, message: str = REASON, note: str = "", code: str = "", headers: str = ""
+    status: str, says: str, message: str = REASON, note: str = "", kind: str = "", headers: str = ""
 ) -> Row:
-    fails = Fails(status, message, "SomeError", code or None, headers)
+    fails = Fails(status, message, kind or "SomeError", kind or None, headers)
     return Row(f"{status[:3]} from the engine{note}", (fails,), says)
 
 
@@ -59,7 +59,7 @@ QUOTA = _status(
     "429 Too Many Requests",
     "quota",
     note=" with `insufficient_quota`",
-    code="insufficient_quota",
+    kind="insufficient_quota",
 )
 BAD_GATEWAY = _status("502 Bad Gateway", "failed to answer")
 UNAVAILABLE = _status("503 Service Unavailable", AT_ITS_LIMIT)
