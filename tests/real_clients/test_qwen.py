@@ -23,7 +23,7 @@ from tests.real_clients.common import (
     waits_for_the_first_token,
 )
 from tests.real_clients.driving import Scenarios
-from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
+from tests.real_clients.rows import Ends, goes_through
 
 agent = Scenarios(Qwen())
 
@@ -106,4 +106,3 @@ test_rows = goes_through(
         rows.COMMENTS: Ends(1, patient=True),
     },
 )
-test_broken_arguments = replays_broken_arguments(agent, '{"command": "echo tr')
