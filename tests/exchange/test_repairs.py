@@ -136,7 +136,8 @@ async def test_an_error_of_another_form_is_reworded(
         ("invalid_prompt", "invalid_prompt"),
         ("rate_limit_exceeded", "server_is_overloaded"),
         ("server_is_overloaded", "server_is_overloaded"),
-        ("insufficient_quota", "server_is_overloaded"),
+        # The gateway's quota, which is nothing that the client could wait for.
+        ("insufficient_quota", "server_error"),
     ],
 )
 async def test_a_response_that_failed_says_why(at: Site, said: str, told: str) -> None:

@@ -48,7 +48,6 @@ NOT_FOUND = _status("404 Not Found", REASON, note=", for another reason")
 SLOW = _status("408 Request Timeout", "took too long")
 LARGE = _status("413 Content Too Large", REASON)
 UNPROCESSABLE = _status("422 Unprocessable Entity", REASON)
-LIMIT = _status("429 Too Many Requests", AT_ITS_LIMIT)
 LONG_LIMIT = _status(
     "429 Too Many Requests",
     "again in 3600 s",

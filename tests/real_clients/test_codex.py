@@ -61,7 +61,7 @@ test_quota = fails(
 )
 test_refused = fails(
     agent,
-    "a request that the engine refuses",
+    "400 from the engine: it refuses the request",
     [REFUSED],
     requests=1,
     says="tool_choice is not supported here",
@@ -77,7 +77,7 @@ test_too_long = fails(
 )
 test_broken = fails(
     agent,
-    "an engine that fails every time",
+    "500 from the engine, every time",
     [BROKEN],
     requests=6,
     says="Reconnecting... 5/5",
@@ -85,11 +85,11 @@ test_broken = fails(
     patient=True,
 )
 test_broken_once = recovers(
-    agent, "an engine that fails once", [BROKEN, ANSWER], requests=2, kinds=BOTH
+    agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2, kinds=BOTH
 )
 test_full = fails(
     agent,
-    "an engine that is full",
+    "429 from the engine: it is full",
     [FULL],
     requests=1,
     says="model is at capacity",

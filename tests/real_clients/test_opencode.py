@@ -60,7 +60,7 @@ test_quota = still_trying(
 )
 test_refused = fails(
     agent,
-    "a request that the engine refuses",
+    "400 from the engine: it refuses the request",
     [REFUSED],
     requests=1,
     says="tool_choice is not supported here",
@@ -74,16 +74,16 @@ test_too_long = fails(
 )
 test_broken = fails(
     agent,
-    "an engine that fails every time",
+    "500 from the engine, every time",
     [BROKEN],
     requests=6,
     says="server",
     patient=True,
 )
-test_broken_once = recovers(agent, "an engine that fails once", [BROKEN, ANSWER], requests=2)
+test_broken_once = recovers(agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2)
 test_full = fails(
     agent,
-    "an engine that is full",
+    "429 from the engine: it is full",
     [FULL],
     requests=6,
     says="server",

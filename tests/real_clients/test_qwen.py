@@ -59,11 +59,11 @@ test_quota = fails(
     **limited(1),
 )
 test_broken = still_trying(
-    agent, "an engine that fails every time", [BROKEN], requests=range(5, 25)
+    agent, "500 from the engine, every time", [BROKEN], requests=range(5, 25)
 )
 test_refused = fails(
     agent,
-    "a request that the engine refuses",
+    "400 from the engine: it refuses the request",
     [REFUSED],
     requests=1,
     says="tool_choice is not supported here",
@@ -75,7 +75,7 @@ test_too_long = fails(
     requests=2,
     says="maximum context length",
 )
-test_broken_once = recovers(agent, "an engine that fails once", [BROKEN, ANSWER], requests=2)
+test_broken_once = recovers(agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2)
 test_cut = fails(
     agent,
     "a stream that breaks every time",
