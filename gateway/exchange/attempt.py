@@ -12,7 +12,7 @@ from collections.abc import Callable
 from gateway.errors import BackendFailed
 from gateway.exchange.call import Call
 from gateway.exchange.draft import Draft
-from gateway.exchange.failure import AttemptFailed, backend_fault, unreadable
+from gateway.exchange.failure import AttemptFailed, backend_fault, judged, unreadable
 from gateway.exchange.form import Form
 from gateway.exchange.headers import Headers, find, to_client
 from gateway.exchange.outgoing import Outgoing
@@ -282,15 +282,11 @@ class Attempt:
         body, wait = b"".join(self._body), find(self._headers, b"retry-after")
         # It can also be a date, which is as good as none where clocks differ.
         retry_after = float(wait) if wait.isdigit() else None
-        result = faults.reworded(self._call.api, self._status, body, retry_after=retry_after)
-        blame = result.error.status >= 500
-        return AttemptFailed(result.error, retryable=result.retryable, blame=blame)
+        return judged(faults.reworded(self._call.api, self._status, body, retry_after=retry_after))
 
     def _reported(self, data: bytes) -> AttemptFailed:
         """An error the backend reported within its stream, or under a status of success."""
-        result = faults.reworded(self._call.api, 200, data)
-        blame = result.error.status >= 500
-        return AttemptFailed(result.error, retryable=result.retryable, blame=blame)
+        return judged(faults.reworded(self._call.api, 200, data))
 
     def _resolve(self, failure: AttemptFailed | None) -> None:
         if self._answered.done():

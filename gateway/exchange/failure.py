@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.errors import BackendFailed, GatewayError
+from gateway.protocols.reword import Reworded
 
 UNREADABLE = "The model's server sent an answer that cannot be read; send the request again."
 
@@ -29,6 +30,12 @@ class AttemptFailed(Exception):
         """
         self.__traceback__ = self.error.__traceback__ = None
         return self
+
+
+def judged(reworded: Reworded) -> AttemptFailed:
+    """The backend answered an error; one of the server's kind is its own fault."""
+    error = reworded.error
+    return AttemptFailed(error, retryable=reworded.retryable, blame=error.status >= 500)
 
 
 def backend_fault(error: GatewayError) -> AttemptFailed:
