@@ -18,7 +18,8 @@ from gateway.admin.backend_view import BackendView
 from gateway.bench import run, thresholds
 from gateway.bench.engines import Engine
 from gateway.bench.options import USERS, WORKLOADS, Options
-from gateway.bench.results import encode
+from gateway.bench.report import page
+from gateway.bench.results import BenchResult, decode, encode
 from gateway.bench.run import Subject
 from gateway.bench.watches import Watched
 from gateway.cli.address import option
@@ -95,6 +96,12 @@ def bench(
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all that was measured to this file.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a report with charts to this file.")
+    ] = None,
+    saved: Annotated[
+        Path | None, typer.Option("--from", help="Send nothing: show what --json wrote.")
+    ] = None,
 ) -> None:
     """Measure the time to first token under load: of arms against each other, or of one engine.
 
@@ -111,7 +118,23 @@ def bench(
     Example: gateway bench --request-rate 20 --output-tokens 128 --slo-ttft-ms 500
 
     Example: gateway bench --url http://127.0.0.1:8001 --engine vllm=http://127.0.0.1:8001
+
+    Example: gateway bench --from out.json --html out.html
     """
+    # Before the work is done: whether its results can be written.
+    packages = page.packages() if html else None
+    _writable(html)
+    # Into a pipe, nothing is cut to a terminal's width.
+    console = Console(width=None if sys.stdout.isatty() else 400, highlight=False, markup=False)
+
+    def show(result: BenchResult) -> None:
+        if html and packages:
+            html.write_text(page.render(result, packages), encoding="utf-8")
+        run.show(result, console)
+
+    if saved is not None:
+        show(decode(saved.read_bytes(), saved.name))
+        return
     options = Options(
         api=api,
         workload=workload,
@@ -158,12 +181,10 @@ def bench(
         exporters=tuple(dcgm or ()),
         gpu_arms=_gpu_arms(gpu or []),
     )
-    # Into a pipe, nothing is cut to a terminal's width.
-    console = Console(width=None if sys.stdout.isatty() else 400, highlight=False, markup=False)
     result = uvloop.run(run.bench(subject, watched, console))
     if json_file is not None:
         json_file.write_bytes(encode(result))
-    run.show(result, console)
+    show(result)
     if not result.rounds:
         raise GatewayError("No round was complete.")
 
