@@ -17,6 +17,7 @@ STEPS = 1000
 """Points of a distribution's curve, where there are more requests than that."""
 
 MARKED = (50, 90, 99)
+GRID = (0, 0.25, 0.5, 0.75, 0.9, 0.99)
 WIDE = 20.0
 """From this ratio of the largest to the smallest TTFT on, its axis is logarithmic."""
 
@@ -54,7 +55,9 @@ def distribution(result: BenchResult, looks: Mapping[str, Look]) -> Chart:
         said=f"Cumulative distribution of the time to first token. {_in_words(found)}",
         figure={
             "data": data,
-            "layout": layout(axis, titled("share of replies", tickformat=".0%", range=[0, 1.02])),
+            "layout": layout(
+                axis, titled("share of replies", tickformat=".0%", tickvals=GRID, range=[0, 1.02])
+            ),
         },
         table=Table(
             "TTFT of all complete replies of all rounds together",

@@ -73,7 +73,7 @@ def _short(name: str) -> str:
 
 def layout(x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
     """Of every chart. Text and rules get their colours from the style sheet."""
-    axis = {"automargin": True, "zeroline": False, "fixedrange": False}
+    axis = {"automargin": True, "zeroline": False, "ticklabelstandoff": 6}
     return {
         "height": 400,
         "margin": {"l": 8, "r": 12, "t": 8, "b": 8},

@@ -49,7 +49,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:.1f} %"
+    return NONE if value is None else f"{100 * value:.3g} %"
 
 
 def plain(value: float | None) -> str:

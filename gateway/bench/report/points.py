@@ -22,6 +22,9 @@ SLOWEST = 0.01
 
 GROUPS = 8
 SLICES = 10
+FEW = 8
+"""So many lengths have a tick each."""
+
 ALIKE = 1.1
 """Prompts are about equally long if the longest is within this ratio of the shortest."""
 
@@ -64,7 +67,8 @@ def by_length(result: BenchResult, looks: Mapping[str, Look]) -> Chart:
     title = "TTFT by prompt length"
     if not found:
         return Chart(key="length", title=title, absent="No reply was complete.")
-    edges = _edges([one.x for points in found.values() for one in points])
+    lengths = [one.x for points in found.values() for one in points]
+    edges, lowest = _edges(lengths), min(lengths)
     lines = {arm: _medians(points, edges) for arm, points in found.items()}
     notes = tuple(_length_notes(found, unit, counted))
     return Chart(
@@ -79,7 +83,9 @@ def by_length(result: BenchResult, looks: Mapping[str, Look]) -> Chart:
                 for arm, points in found.items()
                 for trace in _cloud(points, lines[arm], looks[arm], "%{x:,} " + unit)
             ],
-            "layout": layout(titled(f"prompt, {unit}"), titled("TTFT, ms", rangemode="tozero")),
+            "layout": layout(
+                _lengths(f"prompt, {unit}", edges, lowest), titled("TTFT, ms", rangemode="tozero")
+            ),
         },
         table=Table(
             f"TTFT by prompt length in {unit}: as many prompts in each row as can be",
@@ -99,6 +105,12 @@ def _edges(lengths: Sequence[float]) -> Sequence[float]:
     return sorted(
         {ordered[ceil(len(ordered) * part / GROUPS) - 1] for part in range(1, GROUPS + 1)}
     )
+
+
+def _lengths(title: str, edges: Sequence[float], lowest: float) -> dict[str, Any]:
+    """An axis without halves of tokens."""
+    near = {"dtick": 1} if edges[-1] - lowest < FEW else {}
+    return titled(title, tickformat=",d", **near)
 
 
 def _groups(points: Sequence[Point], edges: Sequence[float]) -> list[list[Point]]:

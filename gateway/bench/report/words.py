@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -99,11 +99,12 @@ def remarks(result: BenchResult) -> list[str]:
     return sorted(result.remarks, key=lambda one: not one.startswith(CONFOUNDED))
 
 
-def thresholds(result: BenchResult) -> Table | None:
-    if not result.thresholds:
-        return None
-    rows = [(told(one.arm), HELD[one.held], one.sentence) for one in result.thresholds]
-    return Table("Thresholds", ("Arm", "Holds", "What to check"), rows)
+def thresholds(result: BenchResult) -> list[tuple[str, str]]:
+    """Whether one holds, in two words, and a sentence; what is the same for all arms once."""
+    arms: dict[tuple[str, str], list[str]] = {}
+    for one in result.thresholds:
+        arms.setdefault((HELD[one.held], one.sentence), []).append(told(one.arm))
+    return [(held, f"{', '.join(names)}: {said}") for (held, said), names in arms.items()]
 
 
 def figures(result: BenchResult) -> Table:
@@ -169,8 +170,7 @@ def engines(result: BenchResult) -> Table | None:
     return Table("Engines of each arm", head, [*rows, *backends])
 
 
-def _counts(counts: object) -> str:
-    assert isinstance(counts, dict)
+def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items()) or NONE
 
 
