@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import log10
+from math import ceil, floor, log10
 
 from gateway.bench.percentiles import percentile
 from gateway.bench.report.looks import Look, layout, titled
@@ -77,9 +77,16 @@ def distribution(result: BenchResult, looks: Mapping[str, Look]) -> Chart:
 
 
 def _range(low: float, high: float, logarithmic: bool) -> dict[str, object]:
-    if logarithmic:
-        return {"type": "log", "range": [log10(low) - 0.03, log10(high) + 0.03], "dtick": "D2"}
-    return {"range": [0, high * 1.03 or 1]}
+    if not logarithmic:
+        return {"range": [0, high * 1.03 or 1]}
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    return {
+        "type": "log",
+        "range": [log10(low) - 0.03, log10(high) + 0.03],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:,g}" for tick in ticks],
+    }
 
 
 def _distribution_notes(found: Mapping[str, Sequence[float]], logarithmic: bool) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""The report as a user gets it: with a run, and from what a run wrote."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gateway.bench.results import encode
+from tests.bench.report.made import result_of, two_arms
+from tests.operation.process import command
+from tests.simulator.running import serving
+
+
+async def test_a_run_writes_its_report_and_its_file_makes_the_same_again(tmp_path: Path) -> None:
+    file, html, again = (tmp_path / name for name in ("out.json", "out.html", "again.html"))
+    async with serving(max_num_batched_tokens=512, max_num_seqs=64, speed=20) as engine:
+        asked = ("--url", engine.url, "--engine", f"sim={engine.url}", "--requests", "12")
+        rest = ("--rounds", "1", "--json", str(file), "--html", str(html))
+        status, said = await command("bench", *asked, *rest)
+        assert status == 0, said
+    text = html.read_text()
+    assert "<strong>Simulated.</strong>" in text
+    assert 'id="plot-kv-usage"' in text and 'id="plot-gpu-memory"' not in text
+    status, said = await command("bench", "--from", str(file), "--html", str(again))
+    assert status == 0, said
+    assert "TTFT P50" in said, "the tables are printed again, too"
+    assert again.read_text() == text
+    assert re.findall(r"<td>12</td>", text), "the requests"
+
+
+async def test_a_saved_run_needs_no_gateway(tmp_path: Path) -> None:
+    file, html = tmp_path / "out.json", tmp_path / "out.html"
+    file.write_bytes(encode(two_arms()))
+    env = {"GATEWAY_URL": "http://127.0.0.1:9"}
+    status, said = await command("bench", "--from", str(file), "--html", str(html), env=env)
+    assert status == 0, said
+    assert "chunk-64 answers later than chunk-512" in html.read_text()
+
+
+async def test_a_file_that_is_no_result_is_said_and_nothing_is_written(tmp_path: Path) -> None:
+    file, html = tmp_path / "out.json", tmp_path / "out.html"
+    file.write_text("{}")
+    status, said = await command("bench", "--from", str(file), "--html", str(html))
+    assert (status, html.exists()) == (1, False)
+    assert "out.json is no result of gateway bench" in said and "Traceback" not in said
+    status, said = await command("bench", "--from", str(tmp_path / "none.json"))
+    assert status == 1 and "none.json: No such file" in said
+
+
+async def test_a_report_that_cannot_be_written_is_found_out_first(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    file.write_bytes(encode(result_of([])))
+    status, said = await command("bench", "--from", str(file), "--html", "/nowhere/out.html")
+    assert status == 1 and "/nowhere/out.html: No such file" in said
