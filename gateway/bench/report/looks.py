@@ -30,7 +30,7 @@ on black. Other arms take what is left, in their order."""
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, YELLOW, INDIGO, RED)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star")
-LONGEST_NAME = 48
+LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
