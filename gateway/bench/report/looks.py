@@ -76,7 +76,7 @@ def layout(x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
     axis = {"automargin": True, "zeroline": False, "ticklabelstandoff": 6}
     return {
         "height": 400,
-        "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
+        "margin": {"l": 8, "r": 28, "t": 8, "b": 8},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": "system-ui, sans-serif", "size": 13},

@@ -142,7 +142,7 @@ def test_light_and_dark_wide_and_narrow(opened: Page, tmp_path: Path) -> None:
 
 def fits(page: Page, viewport: ViewportSize) -> None:
     """Nothing is wider than the screen, once charts had the time to follow it."""
-    page.wait_for_function(f"document.documentElement.scrollWidth <= {viewport['width']}")
+    expect(page.locator("html")).to_have_js_property("scrollWidth", viewport["width"])
 
 
 def _width(page: Page) -> int:
