@@ -38,6 +38,7 @@ def files(folder: Path) -> dict[str, str]:
         "sharegpt.json": json.dumps([{"conversations": turns}]),
         "prompts.jsonl": json.dumps({"prompt": "Why?"}),
         "out.json": "",
+        "out.html": "",
     }
     folder.mkdir()
     for name, content in contents.items():

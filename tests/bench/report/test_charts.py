@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from gateway.bench.report import charts
-from gateway.bench.report.looks import looks
+from gateway.bench.report.looks import Look, looks
 from gateway.bench.report.parts import Chart
 from gateway.bench.results import BenchResult, EngineUse, ErrorKind
 from tests.bench.made import failed, round_of
 from tests.bench.report.made import result_of, samples, two_arms, used
 
 
-def seen(result: BenchResult) -> dict[str, charts.Look]:
+def seen(result: BenchResult) -> dict[str, Look]:
     return dict(looks([arm.arm for arm in result.arms]))
 
 
