@@ -38,13 +38,17 @@ def free_port() -> int:
 
 
 def start(
-    argv: Sequence[str], *, core: int, log: Path, env: Mapping[str, str] | None = None
+    argv: Sequence[str], *, core: int | None, log: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a process pinned to `core`, writing both outputs to `log`; it dies with us."""
+    """Start a process pinned to `core`, writing both outputs to `log`; it dies with us.
+
+    Without a core it runs where the scheduler puts it.
+    """
     prctl = ctypes.CDLL(None).prctl
 
     def prepare() -> None:
-        os.sched_setaffinity(0, {core})
+        if core is not None:
+            os.sched_setaffinity(0, {core})
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
     with log.open("wb") as output:

@@ -49,6 +49,11 @@ class Totals:
 async def totals(both: Simulated) -> Totals:
     """What gateway (`gateway_…`) and engine (`vllm:…`) have counted so far."""
     pages = [(await client.get("/metrics")).text for client in (both.it.client, both.engine.client)]
+    return counted(*pages)
+
+
+def counted(*pages: str) -> Totals:
+    """The samples of these `/metrics` pages."""
     return Totals(
         {
             (sample.name, frozenset(sample.labels.items())): sample.value

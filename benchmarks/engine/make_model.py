@@ -1,0 +1,82 @@
+"""Write a tiny random Llama, which takes 20 MB and no download: `python make_model.py FOLDER`.
+
+Four layers, a hidden size of 256, a byte-level vocabulary of 4096 trained on the standard
+library's own source. It speaks nonsense, but an engine serves it like any other model. Runs in
+the engine's own environment, on its own: nothing of the gateway is there.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from tokenizers import ByteLevelBPETokenizer
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.utils import logging
+
+SEED = 20_240_601
+VOCABULARY = 4096
+CONTEXT = 131_072
+SPECIAL = ["<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>"]
+
+TEMPLATE = """\
+{%- if tools %}<|system|>Tools, to be called as <tool_call>{"name": …, "arguments": …}</tool_call>:
+{%- for tool in tools %}
+{{ tool | tojson }}
+{%- endfor %}<|end|>
+{%- endif %}
+{%- for message in messages %}<|{{ message.role }}|>
+{%- if message.content is string %}{{ message.content }}
+{%- else %}{% for part in message.content or [] %}{{ part.text }}{% endfor %}
+{%- endif %}
+{%- for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>
+{%- endfor %}<|end|>
+{%- endfor %}
+{%- if add_generation_prompt %}<|assistant|>{% endif %}"""
+"""Tools first, then the messages in their order, of whatever role."""
+
+
+def sources() -> Iterator[str]:
+    """The standard library's own modules, in one order wherever they lie."""
+    for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        yield path.read_text(encoding="utf-8", errors="replace")
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    trained = ByteLevelBPETokenizer()
+    trained.train_from_iterator(sources(), vocab_size=VOCABULARY, special_tokens=SPECIAL)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=trained._tokenizer,
+        eos_token=SPECIAL[0],
+        additional_special_tokens=SPECIAL[1:],
+        model_max_length=CONTEXT,
+        chat_template=TEMPLATE,
+    )
+
+
+def model() -> LlamaForCausalLM:
+    torch.manual_seed(SEED)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=256,
+            intermediate_size=688,
+            num_hidden_layers=4,
+            num_attention_heads=8,
+            num_key_value_heads=4,
+            max_position_embeddings=CONTEXT,
+            bos_token_id=None,
+            eos_token_id=0,
+            tie_word_embeddings=True,
+        )
+    )
+
+
+if __name__ == "__main__":
+    logging.disable_progress_bar()
+    folder = Path(sys.argv[1])
+    tokenizer().save_pretrained(folder)
+    model().save_pretrained(folder)
