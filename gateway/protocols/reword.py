@@ -48,7 +48,8 @@ _NO_MODEL = re.compile(r"^\W*(?:the )?model\b.*(?:does not exist|not found)", re
 _REQUEST_FAULTS = ("badrequest", "invalid_request", "invalid_prompt", "context_length_exceeded")
 _FULL = ("overloaded", "rate_limit")
 _USED_UP = "insufficient_quota"
-_FAULT_PLACE = re.compile(r"'loc': \((.*?)\)")
+# A tuple, or the same joined by points (vLLM 0.32).
+_FAULT_PLACE = re.compile(r"'loc': (?:\((.*?)\)|'(.*?)')")
 _FAULT_TEXT = re.compile(r"'msg': (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")")
 
 
@@ -187,8 +188,8 @@ def _from_error(error: dict[str, Any]) -> _Said:
     text = _FAULT_TEXT.search(message)
     if place is not None and text is not None:
         # A validation dump repeats the whole request; the place and the reason are enough.
-        parts = [part.strip().strip("'") for part in place[1].split(",")]
-        param = _path(parts) or param
+        parts = place[2].split(".") if place[1] is None else place[1].split(",")
+        param = _path([part.strip().strip("'") for part in parts]) or None
         message = f"{param}: {text[1] or text[2]}" if param else text[1] or text[2]
     code = error.get("code")
     return _Said(

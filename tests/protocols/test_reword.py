@@ -36,6 +36,14 @@ DUMP = (
     "1 validation error:\n  {'type': 'missing', 'loc': ('body', 'messages', 0, 'content'), "
     "'msg': 'Field required', 'input': {'role': 'user', 'secret': 'the whole prompt'}}"
 )
+DUMP_0_32 = (
+    "2 validation errors:\n  {'type': 'string_type', 'loc': 'body.messages.0.content', 'msg': "
+    "'Input should be a valid string', 'input': 'the whole prompt'}\n  {'type': 'list_type'}"
+)
+WHOLE_BODY_0_32 = (
+    "1 validation error:\n  {'type': 'value_error', 'loc': 'body', 'msg': 'Value error, "
+    "thinking.budget_tokens must be less than max_tokens', 'input': '<dict of 4 items>'}"
+)
 
 # (case, status, body, error, its message contains, param, code, retryable)
 TABLE: list[tuple[str, int, bytes, type[GatewayError], str, str | None, str | None, bool]] = [
@@ -86,6 +94,26 @@ TABLE: list[tuple[str, int, bytes, type[GatewayError], str, str | None, str | No
         BadRequest,
         "messages[0].content: Field required",
         "messages[0].content",
+        None,
+        False,
+    ),
+    (
+        "vLLM 0.32 joins the place by points",
+        400,
+        openai_error(DUMP_0_32, "Bad Request", 400, "body.messages.0.content"),
+        BadRequest,
+        "messages[0].content: Input should be a valid string",
+        "messages[0].content",
+        None,
+        False,
+    ),
+    (
+        "a fault of the body as a whole has no place",
+        400,
+        openai_error(WHOLE_BODY_0_32, "Bad Request", 400, "body"),
+        BadRequest,
+        "Value error, thinking.budget_tokens must be less than max_tokens",
+        None,
         None,
         False,
     ),

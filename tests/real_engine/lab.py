@@ -87,11 +87,13 @@ async def lab(folder: Path, urls: Mapping[Arm, str]) -> AsyncIterator[Lab]:
     content["models"]["m"]["upstream_model"] = MODEL
     content["models"]["locked"] = {
         "upstream_model": MODEL,
-        "arms": {"only": {"backends": ["wrong-key"]}},
+        "arms": {"only": {"weight": 1, "backends": ["wrong-key"]}},
     }
     async with AsyncExitStack() as stack:
         gateway = await stack.enter_async_context(serving(folder, content))
-        engines = {arm: await stack.enter_async_context(_asking(urls[arm], keys[arm])) for arm in ARMS}
+        engines = {
+            arm: await stack.enter_async_context(_asking(urls[arm], keys[arm])) for arm in ARMS
+        }
         client = await stack.enter_async_context(_asking(gateway.url, KEY))
         it = Lab(gateway, client, engines)
         await gateway.eventually(30, lambda: _all_known(it))
@@ -105,8 +107,7 @@ def _asking(url: str, key: str | None) -> httpx.AsyncClient:
 
 async def _all_known(it: Lab) -> bool:
     backends = (await it.gateway.admin("/backends")).json()
-    listed = backends["data"] if isinstance(backends, dict) else backends
-    return all(one["apis"] is not None for one in listed if one["name"] in ("a1", "b1"))
+    return all(one["apis"] is not None for one in backends if one["name"] in ("a1", "b1"))
 
 
 def events(text: str) -> list[dict[str, Any]]:

@@ -21,9 +21,7 @@ from gateway.protocols.sanitise.parts import (
     word,
 )
 from gateway.protocols.translate.messages_content import GAP, told
-
-LEAST_BUDGET = 1024
-"""Thinking tokens: vLLM refuses a smaller budget, as Anthropic does."""
+from gateway.protocols.translate.messages_request import budgeted
 
 MOST_STOPS = 4
 """Stop sequences that vLLM takes. The first ones are kept: an answer that may go on further than
@@ -142,31 +140,37 @@ def _check_choice(fields: Fields, served: set[str], kept: list[msgspec.Raw]) -> 
 
 def _limits(fields: Fields, changes: Changes) -> None:
     """Numbers and words outside the range that vLLM takes, put to the nearest inside."""
-    most = decoded(fields.get("max_tokens")) if "max_tokens" in fields else None
+    most = decoded(fields.get("max_tokens"))
     if type(most) is int and most == 0:
-        most = 1  # Anthropic only warms its cache then; the nearest to that is one token
+        # Anthropic only warms its cache then; the nearest to that is one token.
         changes["max_tokens"] = b"1"
+    effort = None
     if "thinking" in fields:
-        _thinking(members(fields["thinking"]) or {}, most, changes)
-    if "output_config" in fields:
-        config = members(fields["output_config"]) or {}
-        if word(config.get("effort")) == "minimal":
-            changes["output_config"] = _encode({**config, "effort": "low"})
+        effort = _thinking(members(fields["thinking"]) or {}, changes)
+    if effort is not None or "output_config" in fields:
+        _effort(members(fields.get("output_config")) or {}, effort, changes)
     stops = elements(fields.get("stop_sequences")) if "stop_sequences" in fields else None
     if stops is not None and len(stops) > MOST_STOPS:
         different = list({bytes(one): one for one in stops}.values())
         changes["stop_sequences"] = _encode(different[:MOST_STOPS])
 
 
-def _thinking(thinking: Fields, most: object, changes: Changes) -> None:
-    """A budget from 1024 on and below `max_tokens`; where that leaves none, no word of thinking."""
+def _thinking(thinking: Fields, changes: Changes) -> str | None:
+    """A budget becomes an effort, which is returned.
+
+    vLLM refuses budgets, of any size, unless it was started with a reasoning configuration.
+    """
     budget = decoded(thinking.get("budget_tokens"))
     if type(budget) is not int:
-        return
-    fitting = max(budget, LEAST_BUDGET)
-    if type(most) is int:
-        fitting = min(fitting, most - 1)
-    if fitting < LEAST_BUDGET:
-        changes["thinking"] = None
-    elif fitting != budget:
-        changes["thinking"] = _encode({**thinking, "budget_tokens": fitting})
+        return None
+    kept = {name: value for name, value in thinking.items() if name != "budget_tokens"}
+    changes["thinking"] = _encode({**kept, "type": "adaptive"})
+    return budgeted(budget)
+
+
+def _effort(config: Fields, budgeted: str | None, changes: Changes) -> None:
+    """The effort that the request names, or else the one its budget stands for."""
+    own = word(config.get("effort"))
+    effort = "low" if own == "minimal" else own or budgeted
+    if effort is not None and effort != own:
+        changes["output_config"] = _encode({**config, "effort": effort})

@@ -169,10 +169,11 @@ def _shape_output(request: Request, fields: Json) -> None:
     if config.effort is not None:
         fields["reasoning_effort"] = _EFFORTS.get(config.effort, "high")
     elif thinking is not None and thinking.budget_tokens is not None:
-        fields["reasoning_effort"] = _budgeted(thinking.budget_tokens)
+        fields["reasoning_effort"] = budgeted(thinking.budget_tokens)
 
 
-def _budgeted(tokens: int) -> str:
+def budgeted(tokens: int) -> str:
+    """The effort that stands for a thinking budget of so many tokens."""
     return next((effort for limit, effort in _BUDGETS if tokens < limit), "high")
 
 

@@ -54,7 +54,6 @@ CLEAN: dict[str, Any] = {
 
 def test_a_request_that_vllm_takes_is_not_touched() -> None:
     assert repair(fields(**CLEAN)) == {}
-    assert repair(fields(**{**CLEAN, "thinking": {"type": "enabled", "budget_tokens": 1024}})) == {}
 
 
 def test_server_tools_are_left_out() -> None:
@@ -86,27 +85,24 @@ def test_a_tool_of_the_clients_without_a_schema_is_the_backends_to_refuse() -> N
 
 
 @pytest.mark.parametrize(
-    ("most", "given", "expected"),
-    [
-        (4096, 500, 1024),
-        (4096, 4096, 4095),
-        (4096, 9000, 4095),
-        (1025, 9000, 1024),
-        (4096, -1, 1024),
-        (None, 10, 1024),
-    ],
+    ("given", "effort"),
+    [(-1, "low"), (500, "low"), (4095, "low"), (4096, "medium"), (16384, "high"), (10**9, "high")],
 )
-def test_a_thinking_budget_is_put_in_range(most: int | None, given: int, expected: int) -> None:
+@pytest.mark.parametrize("most", [None, 16, 4096])
+def test_a_thinking_budget_becomes_an_effort(most: int | None, given: int, effort: str) -> None:
     limit = {} if most is None else {"max_tokens": most}
-    thinking = {"type": "enabled", "budget_tokens": given}
+    thinking = {"type": "enabled", "budget_tokens": given, "display": "omitted"}
     done = after(repair, messages=HI, thinking=thinking, **limit)
-    assert done["thinking"] == {"type": "enabled", "budget_tokens": expected}
+    assert done["thinking"] == {"type": "adaptive", "display": "omitted"}
+    assert done["output_config"] == {"effort": effort}
 
 
-@pytest.mark.parametrize("most", [0, 16, 1024])
-def test_where_no_budget_fits_nothing_is_said_of_thinking(most: int) -> None:
-    thinking = {"type": "enabled", "budget_tokens": 1024}
-    assert "thinking" not in after(repair, messages=HI, thinking=thinking, max_tokens=most)
+@pytest.mark.parametrize(("own", "kept"), [("max", "max"), ("minimal", "low")])
+def test_an_effort_of_the_requests_own_counts_more_than_its_budget(own: str, kept: str) -> None:
+    thinking = {"type": "enabled", "budget_tokens": 8000}
+    config = {"effort": own, "format": {"a": 1}}
+    done = after(repair, messages=HI, thinking=thinking, output_config=config)
+    assert done["output_config"] == {"effort": kept, "format": {"a": 1}}
 
 
 def test_the_least_effort_that_vllm_knows_is_low() -> None:

@@ -1,0 +1,73 @@
+"""One streamed completion, timed by its tokens.
+
+Completions, since their first frame is the first token, in every version of vLLM, and since they
+take a prompt as token ids.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import httpx
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds, and tokens as the engine counted them.
+
+    Attributes:
+        ttft: from the request sent to the first token.
+        gaps: between one token and the next.
+        cached: prompt tokens found in the prefix cache.
+    """
+
+    ttft: float
+    gaps: tuple[float, ...]
+    prompt: int
+    cached: int
+
+
+async def complete(
+    client: httpx.AsyncClient, model: str, prompt: Sequence[int], tokens: int
+) -> Timing:
+    """Ask for `tokens` tokens and read them as they come.
+
+    Raises:
+        httpx.HTTPError: there was no answer, or an error for one.
+        ValueError: the stream had no token, or does not say what it used.
+    """
+    body = {
+        "model": model,
+        "prompt": list(prompt),
+        "max_tokens": tokens,
+        "ignore_eos": True,
+        "temperature": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    marks: list[float] = []
+    usage: dict[str, Any] | None = None
+    began = time.perf_counter()
+    async with client.stream("POST", "/v1/completions", json=body) as reply:
+        reply.raise_for_status()
+        async for line in reply.aiter_lines():
+            now = time.perf_counter()
+            if not line.startswith("data: {"):
+                continue
+            frame = json.loads(line.removeprefix("data: "))
+            if frame["choices"]:
+                marks.append(now)
+            usage = frame.get("usage") or usage
+    if not marks or usage is None:
+        raise ValueError("a stream without a token, or without its usage")
+    return Timing(
+        ttft=marks[0] - began,
+        gaps=tuple(later - earlier for earlier, later in pairwise(marks)),
+        prompt=usage["prompt_tokens"],
+        cached=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
+    )
