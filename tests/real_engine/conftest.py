@@ -31,7 +31,7 @@ def urls(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[Arm, str]]:
     """Where the engine of each arm listens."""
-    given = pytestconfig.getoption("--engines")
+    given = pytestconfig.getoption("--engines", None)
     if given:
         yield dict(zip(ARMS, given, strict=True))
         return

@@ -30,7 +30,7 @@ on_engine = [
     pytest.mark.engine,
     pytest.mark.asyncio(loop_scope="session"),
     # The first test of a run installs the engine where it is not there, and starts two.
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1200),
 ]
 each_arm = pytest.mark.parametrize("arm", ARMS, ids=[f"budget-{BUDGETS[arm]}" for arm in ARMS])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
+from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from gateway.records import Api
 
@@ -51,18 +52,22 @@ Ask = Callable[[Speaker, bool, bool], Awaitable[Said]]
 
 async def chat(speaker: Speaker, stream: bool, tool: bool) -> Said:
     options: Any = {"model": speaker.model, "messages": USER, "temperature": 0}
-    options |= {"max_tokens": 60 if tool else TOKENS}
+    options |= {"max_tokens": 100 if tool else TOKENS}
     if tool:
         function = {"name": TOOL, "parameters": SCHEMA, "strict": True}
         options |= {"tools": [{"type": "function", "function": function}]}
         options |= {"tool_choice": "required"}
-    completions = speaker.openai.chat.completions
+    create: Any = speaker.openai.chat.completions.create
     if stream:
-        usage: Any = {"include_usage": True}
-        async with completions.stream(**options, stream_options=usage) as events:
-            reply: Any = await events.get_final_completion()
+        usage = {"include_usage": True}
+        parts = [one async for one in await create(**options, stream=True, stream_options=usage)]
+        # What the SDK's own helper makes of a stream, without its wish that it be whole JSON.
+        joined: Any = ChatCompletionStreamState()
+        for part in parts:
+            joined.handle_chunk(part)
+        reply = joined.current_completion_snapshot
     else:
-        reply = await completions.create(**options)
+        reply = await create(**options)
     (choice,) = reply.choices
     calls = choice.message.tool_calls or []
     return Said(
@@ -98,8 +103,8 @@ async def completions(speaker: Speaker, stream: bool, tool: bool) -> Said:
 
 
 async def messages(speaker: Speaker, stream: bool, tool: bool) -> Said:
-    options: Any = {"model": speaker.model, "messages": USER, "temperature": 0}
-    options |= {"max_tokens": 60 if tool else TOKENS}
+    options: Any = {"model": speaker.model, "messages": USER}
+    options |= {"max_tokens": 100 if tool else TOKENS, "extra_body": {"temperature": 0}}
     if tool:
         options |= {"tools": [{"name": TOOL, "input_schema": SCHEMA, "strict": True}]}
         options |= {"tool_choice": {"type": "any"}}
@@ -120,7 +125,7 @@ async def messages(speaker: Speaker, stream: bool, tool: bool) -> Said:
 
 async def responses(speaker: Speaker, stream: bool, tool: bool) -> Said:
     options: Any = {"model": speaker.model, "input": USER, "temperature": 0}
-    options |= {"max_output_tokens": 60 if tool else TOKENS}
+    options |= {"max_output_tokens": 100 if tool else TOKENS}
     if tool:
         function = {"type": "function", "name": TOOL, "parameters": SCHEMA, "strict": True}
         options |= {"tools": [function], "tool_choice": "required"}

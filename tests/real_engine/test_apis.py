@@ -72,7 +72,7 @@ async def test_a_tool_is_called(site: Lab, api: Api, stream: bool) -> None:
 
 async def test_a_stream_that_begins_with_a_call_has_a_first_token(site: Lab) -> None:
     tool = {"type": "function", "name": TOOL, "parameters": SCHEMA, "strict": True}
-    body = {"model": "m@a", "input": PROMPT, "max_output_tokens": 60, "stream": True}
+    body = {"model": "m@a", "input": PROMPT, "max_output_tokens": 100, "stream": True}
     body |= {"tools": [tool], "tool_choice": "required"}
     reply = await site.client.post("/v1/responses", json=body)
     line = await site.line(reply.headers["x-request-id"])

@@ -49,7 +49,7 @@ async def test_amid_a_stream(site: Lab, arm: Arm, path: str) -> None:
             deltas += one.startswith("data: ")
             if deltas == 12:
                 break
-        assert await site.running(arm) == 1
+        await site.until_running(arm, lambda load: load == 1, within=10)
     await expect_free(site, arm)
     await expect_gone(site, reply.headers["x-request-id"])
 
