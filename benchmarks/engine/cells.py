@@ -46,7 +46,7 @@ class Cell:
 
     Attributes:
         cache: `cold` where no engine has seen the prompts, `cached` at their second time.
-        ttft_ms, gap_ms: of each request the first token, and of all requests each later one.
+        ttft_ms, gap_ms: of each request the first token, and of all requests each later frame.
         cached_share: of the prompts' tokens, by the engine's usage.
         load: of the machine in the last minute, as `uptime` has it: other work slows all of this.
     """

@@ -22,7 +22,7 @@ class Timing:
 
     Attributes:
         ttft: from the request sent to the first token.
-        gaps: between one token and the next.
+        gaps: between later frames, which hold a token each, or more where the engine was ahead.
         cached: prompt tokens found in the prefix cache.
     """
 

@@ -62,11 +62,11 @@ def blanks(tokenizer: PreTrainedTokenizerFast) -> list[int]:
     return [token for token in range(VOCABULARY) if tokenizer.decode([token]).isspace()]
 
 
-def model(seldom: list[int]) -> LlamaForCausalLM:
-    """A random model that says these tokens only where all others are worse.
+def model(never: list[int]) -> LlamaForCausalLM:
+    """A random model that says these tokens only where a grammar allows no other.
 
-    Where a grammar allows white space, as between the parts of a tool call, it allows any amount:
-    without this, a model that knows nothing fills its calls with blanks.
+    Where a grammar allows white space, as within a tool call, it allows any amount, and a model
+    that knows nothing would fill its calls with blanks.
     """
     torch.manual_seed(SEED)
     made = LlamaForCausalLM(
@@ -84,7 +84,19 @@ def model(seldom: list[int]) -> LlamaForCausalLM:
         )
     )
     with torch.no_grad():
-        made.lm_head.weight[seldom] = 0
+        # One hidden dimension is the same for every token and no layer reads or changes it: a
+        # constant, which the output layer, without a bias of its own, can weigh.
+        made.model.embed_tokens.weight[:, 0] = 0.5
+        for layer in made.model.layers:
+            attention, mlp = layer.self_attn, layer.mlp
+            for reads in (attention.q_proj, attention.k_proj, attention.v_proj):
+                reads.weight[:, 0] = 0
+            for reads in (mlp.gate_proj, mlp.up_proj):
+                reads.weight[:, 0] = 0
+            for writes in (attention.o_proj, mlp.down_proj):
+                writes.weight[0] = 0
+        made.lm_head.weight[:, 0] = 0
+        made.lm_head.weight[never, 0] = -4
     return made
 
 

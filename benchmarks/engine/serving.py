@@ -16,7 +16,7 @@ MODEL = "tiny"
 CONTEXT = 16_384
 SEQUENCES = 32
 START_TIMEOUT = 600.0
-"""Seconds. Two at once took 75 to 110 s on two quiet cores, five times that beside much other work."""
+"""Seconds. Two at once took 75 to 110 s on two quiet cores, 410 s beside much other work."""
 
 FLAGS = (
     "--served-model-name", MODEL,

@@ -51,6 +51,19 @@ class Lab:
         pages = [await client.get("/metrics") for client in (self.client, self.engines[arm])]
         return counted(*(page.text for page in pages))
 
+    async def added(self, arm: Arm, before: Totals, requests: int) -> Totals:
+        """What was added since, once both sides have counted so many requests of this arm.
+
+        Both count a request after its last byte has gone out.
+        """
+        async with asyncio.timeout(10):
+            while True:
+                now = await self.counted(arm) - before
+                seen = now.labelled("gateway_requests_total", arm=arm)
+                if min(seen, now["vllm:request_success_total"]) >= requests:
+                    return now
+                await asyncio.sleep(0.1)
+
     async def line(self, request_id: str) -> dict[str, Any]:
         """The line of the access log about a request."""
         async with asyncio.timeout(10):

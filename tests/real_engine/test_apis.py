@@ -44,7 +44,7 @@ async def test_an_answer_is_the_engines_own(site: Lab, arm: Arm, api: Api, strea
     before = await site.counted(arm)
     async with speaking(site.gateway.url, KEY, model) as client:
         told = await ASKS[api](client, stream, False)
-    added = await site.counted(arm) - before
+    added = await site.added(arm, before, 1)
     async with speaking(str(site.engines[arm].base_url), ENGINE_KEY, MODEL) as client:
         own = await ASKS[api](client, stream, False)
 

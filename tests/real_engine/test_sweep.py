@@ -14,6 +14,7 @@ from tests.real_engine.lab import ARMS, BUDGETS, ENGINE_KEY, Lab, on_engine
 
 pytestmark = on_engine
 ROOT = Path(__file__).parents[2]
+LAST = (1000, "cold")
 
 
 def sweep(site: Lab, file: Path) -> subprocess.CompletedProcess[str]:
@@ -33,7 +34,8 @@ async def test_a_quick_sweep_measures_each_cell_and_does_so_once(site: Lab, tmp_
     assert len(cells) == len(QUICK.budgets) * len(QUICK.prompts) * 2
     for cell in cells:
         assert len(cell["ttft_ms"]) == QUICK.requests
-        assert len(cell["gap_ms"]) == QUICK.requests * (QUICK.tokens - 1)
+        # Tokens that come together have no gap between them.
+        assert 0 < len(cell["gap_ms"]) <= QUICK.requests * (QUICK.tokens - 1)
         whole = (cell["prompt"] - 1) // 128 * 128 / cell["prompt"]
         assert cell["cached_share"] == (0 if cell["cache"] == "cold" else round(whole, 4))
     cold = {c["budget"]: median(c["ttft_ms"]) for c in cells if (c["prompt"], c["cache"]) == LAST}
@@ -42,6 +44,3 @@ async def test_a_quick_sweep_measures_each_cell_and_does_so_once(site: Lab, tmp_
     again = await asyncio.to_thread(sweep, site, file)
     assert again.returncode == 0 and "round" not in again.stdout
     assert json.loads(file.read_text()) == content
-
-
-LAST = (1000, "cold")
