@@ -103,13 +103,17 @@ async def lab(folder: Path, urls: Mapping[Arm, str]) -> AsyncIterator[Lab]:
         "arms": {"only": {"weight": 1, "backends": ["wrong-key"]}},
     }
     async with AsyncExitStack() as stack:
-        gateway = await stack.enter_async_context(serving(folder, content))
         engines = {
             arm: await stack.enter_async_context(_asking(urls[arm], keys[arm])) for arm in ARMS
         }
+        for engine in engines.values():
+            # An engine makes the list of its routes when it is first asked for it. On a busy
+            # machine that takes longer than the gateway waits.
+            await engine.get("/openapi.json")
+        gateway = await stack.enter_async_context(serving(folder, content))
         client = await stack.enter_async_context(_asking(gateway.url, KEY))
         it = Lab(gateway, client, engines)
-        await gateway.eventually(30, lambda: _all_known(it))
+        await gateway.eventually(60, lambda: _all_known(it))
         yield it
 
 

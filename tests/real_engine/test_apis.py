@@ -16,7 +16,7 @@ from openai import AsyncOpenAI
 from benchmarks.engine.serving import CONTEXT, MODEL
 from gateway.records import Api
 from tests.operation.process import KEY
-from tests.real_engine.lab import ENGINE_KEY, Arm, Lab, each_arm, on_engine
+from tests.real_engine.lab import BLOCK, BUDGETS, ENGINE_KEY, Arm, Lab, each_arm, on_engine
 from tests.real_engine.speaking import ASKS, PROMPT, SCHEMA, TOKENS, TOOL, USER, Speaker
 
 pytestmark = on_engine
@@ -103,8 +103,11 @@ async def test_models_are_listed_with_what_the_engine_told_of_them(site: Lab) ->
 
 
 @each_arm
-async def test_what_an_engine_offers_is_found(site: Lab, arm: Arm) -> None:
+async def test_what_an_engine_is_and_offers_is_found(site: Lab, arm: Arm) -> None:
     backends = (await site.gateway.admin("/backends")).json()
     (one,) = (one for one in backends if one["name"] == f"{arm}1")
     assert (one["engine_version"], one["max_model_len"]) == ("0.32.0", CONTEXT)
     assert one["apis"] == ["chat", "completions", "messages", "responses"]
+    running = one["running"]
+    assert (running["max_num_batched_tokens"], running["max_num_seqs"]) == (BUDGETS[arm], 32)
+    assert (running["block_size"], running["prefix_caching"]) == (BLOCK, True)
