@@ -54,15 +54,17 @@ class Lab:
     async def added(self, arm: Arm, before: Totals, requests: int) -> Totals:
         """What was added since, once both sides have counted so many requests of this arm.
 
-        Both count a request after its last byte has gone out.
+        Both count a request after its last byte has gone out; a page is not of one moment, so it
+        is read once more.
         """
         async with asyncio.timeout(10):
-            while True:
+            seen = 0.0
+            while seen < requests:
                 now = await self.counted(arm) - before
-                seen = now.labelled("gateway_requests_total", arm=arm)
-                if min(seen, now["vllm:request_success_total"]) >= requests:
-                    return now
+                gateway = now.labelled("gateway_requests_total", arm=arm)
+                seen = min(gateway, now["vllm:request_success_total"])
                 await asyncio.sleep(0.1)
+        return await self.counted(arm) - before
 
     async def line(self, request_id: str) -> dict[str, Any]:
         """The line of the access log about a request."""

@@ -56,7 +56,7 @@ async def chat(speaker: Speaker, stream: bool, tool: bool) -> Said:
     if tool:
         function = {"name": TOOL, "parameters": SCHEMA, "strict": True}
         options |= {"tools": [{"type": "function", "function": function}]}
-        options |= {"tool_choice": "required"}
+        options |= {"tool_choice": "required", "parallel_tool_calls": False}
     create: Any = speaker.openai.chat.completions.create
     if stream:
         usage = {"include_usage": True}
@@ -107,7 +107,7 @@ async def messages(speaker: Speaker, stream: bool, tool: bool) -> Said:
     options |= {"max_tokens": 100 if tool else TOKENS, "extra_body": {"temperature": 0}}
     if tool:
         options |= {"tools": [{"name": TOOL, "input_schema": SCHEMA, "strict": True}]}
-        options |= {"tool_choice": {"type": "any"}}
+        options |= {"tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
     if stream:
         async with speaker.anthropic.messages.stream(**options) as events:
             reply: Any = await events.get_final_message()
@@ -128,7 +128,7 @@ async def responses(speaker: Speaker, stream: bool, tool: bool) -> Said:
     options |= {"max_output_tokens": 100 if tool else TOKENS}
     if tool:
         function = {"type": "function", "name": TOOL, "parameters": SCHEMA, "strict": True}
-        options |= {"tools": [function], "tool_choice": "required"}
+        options |= {"tools": [function], "tool_choice": "required", "parallel_tool_calls": False}
     if stream:
         async with speaker.openai.responses.stream(**options) as events:
             reply: Any = await events.get_final_response()
