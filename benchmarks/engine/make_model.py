@@ -57,9 +57,13 @@ def tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def blanks(tokenizer: PreTrainedTokenizerFast) -> list[int]:
-    """The tokens that are nothing but white space."""
-    return [token for token in range(VOCABULARY) if tokenizer.decode([token]).isspace()]
+def awkward(tokenizer: PreTrainedTokenizerFast) -> list[int]:
+    """The tokens that are nothing but white space, or a piece of a character.
+
+    An engine sends no text for a piece, and there is no first token without text.
+    """
+    texts = [tokenizer.decode([token]) for token in range(VOCABULARY)]
+    return [n for n, text in enumerate(texts) if text.isspace() or "\ufffd" in text]
 
 
 def model(never: list[int]) -> LlamaForCausalLM:
@@ -105,4 +109,4 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     trained = tokenizer()
     trained.save_pretrained(folder)
-    model(blanks(trained)).save_pretrained(folder)
+    model(awkward(trained)).save_pretrained(folder)

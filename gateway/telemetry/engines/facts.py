@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 LONGEST_LISTING = 2 * 2**20
 LONGEST_VERSION = 64
 MODELS_NAMED = 10
+# vLLM's first `/server_info` lists the machine's packages and devices, which took 10 s beside
+# other work; it is kept for later answers.
+PATIENCE = 12.0
 
 T = TypeVar("T")
 
@@ -59,7 +62,8 @@ class Interview:
     """Learns the facts of one engine at a time, over HTTP, as vLLM tells them.
 
     Args:
-        timeout: seconds for its model and version together, and for each of the rest.
+        timeout: seconds for its model and version together, and for each of the rest; its
+            scheduler may take `PATIENCE` times as long.
     """
 
     def __init__(self, http: EngineHttp, timeout: float) -> None:
@@ -120,21 +124,26 @@ class Interview:
 
     async def _scheduler(self, backend: Asked) -> SchedulerConfig:
         with contextlib.suppress(httpx.HTTPError, TimeoutError):
-            async with asyncio.timeout(self._timeout):
-                info = await self._ask(backend, server_info.PATH, ServerInfo)
+            async with asyncio.timeout(self._timeout * PATIENCE):
+                info = await self._ask(backend, server_info.PATH, ServerInfo, patience=PATIENCE)
             if info is not None:
                 return info.scheduler
         return SchedulerConfig()
 
     async def _ask(
-        self, backend: Asked, path: str, kind: type[T], longest: int = LONGEST_ANSWER
+        self,
+        backend: Asked,
+        path: str,
+        kind: type[T],
+        longest: int = LONGEST_ANSWER,
+        patience: float = 1.0,
     ) -> T | None:
         """The answer, or None where it is none of this kind.
 
         Raises:
             httpx.HTTPError: there was no answer, or the server failed.
         """
-        body = await self._http.get(backend, path, longest)
+        body = await self._http.get(backend, path, longest, patience)
         try:
             return None if body is None else msgspec.json.decode(body, type=kind)
         except msgspec.DecodeError:

@@ -42,16 +42,22 @@ class EngineHttp:
         self._timeout = timeout
 
     async def get(
-        self, backend: Reachable, path: str, longest: int = LONGEST_ANSWER
+        self, backend: Reachable, path: str, longest: int = LONGEST_ANSWER, patience: float = 1.0
     ) -> bytes | None:
         """The body of the answer, whatever its status below 500; None for one that is too long.
+
+        Args:
+            patience: how many times the timeout it may take.
 
         Raises:
             httpx.HTTPError, httpx.InvalidURL: there was no answer, or the server failed.
         """
         body = bytearray()
         async with self._client_of(backend).stream(
-            "GET", backend.url + path, headers=_headers(backend), timeout=self._timeout
+            "GET",
+            backend.url + path,
+            headers=_headers(backend),
+            timeout=self._timeout * patience,
         ) as reply:
             if reply.is_server_error:
                 reply.raise_for_status()

@@ -198,6 +198,21 @@ vllm:time_to_first_token_seconds_count 10
 INFO = {"vllm_config": {"scheduler_config": {"max_num_batched_tokens": 512, "max_num_seqs": 128}}}
 
 
+async def test_the_token_budget_may_take_its_time() -> None:
+    """vLLM looks at the whole machine for its first answer."""
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/p/server_info":
+            await asyncio.sleep(0.3)
+            return httpx.Response(200, json=INFO)
+        return await telling()(request)
+
+    bench = Bench(answer, timeout=0.1)
+    async with bench.engines:
+        facts = await bench.probe()
+    assert facts is not None and facts.max_num_batched_tokens == 512
+
+
 class Engine:
     """An engine that tells its caches and, in development mode, its token budget."""
 
