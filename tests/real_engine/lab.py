@@ -77,8 +77,11 @@ class Lab:
 
     async def running(self, arm: Arm) -> float:
         """How many requests the engine works on, those that wait included."""
-        now = await self.counted(arm)
-        return now["vllm:num_requests_running"] + now["vllm:num_requests_waiting"]
+        page = (await self.engines[arm].get("/metrics")).text
+        names = ("vllm:num_requests_running{", "vllm:num_requests_waiting{")
+        return sum(
+            float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith(names)
+        )
 
     async def until_running(
         self, arm: Arm, wanted: Callable[[float], bool], within: float
