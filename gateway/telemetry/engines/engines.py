@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 import httpx
+import msgspec
 
 from gateway.records import EngineFacts
 from gateway.telemetry.engines.claims import differences, drift
@@ -94,8 +95,17 @@ class Engines:
             backend.facts = await self._interview.facts(backend, model)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
             backend.facts = None  # so that the next probe that succeeds is the next occasion
-        else:
-            self._check(backend, backend.facts)
+            return
+        scheduler = await self._interview.scheduler(backend)
+        facts = backend.facts
+        if facts is None:
+            return  # a reload has made it somebody else's engine
+        backend.facts = msgspec.structs.replace(
+            facts,
+            max_num_batched_tokens=scheduler.max_num_batched_tokens,
+            max_num_seqs=scheduler.max_num_seqs,
+        )
+        self._check(backend, backend.facts)
 
     def _check(self, backend: Watched, facts: EngineFacts) -> None:
         """Warn of an engine that is not what the configuration, or its arm, takes it for."""

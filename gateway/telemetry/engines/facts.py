@@ -71,7 +71,7 @@ class Interview:
         self._timeout = timeout
 
     async def facts(self, backend: Asked, upstream_model: str) -> EngineFacts:
-        """What it tells. Only its model and version have to be answered for.
+        """What it tells, but for its scheduler. Only its model and version have to be answered for.
 
         Raises:
             httpx.HTTPError, httpx.InvalidURL, TimeoutError: it did not answer, or failed.
@@ -80,14 +80,12 @@ class Interview:
             models = await self._ask(backend, "/v1/models", _Models)
             version = await self._ask(backend, "/version", _Version)
         apis = await self._apis(backend) if backend.settings.apis == "auto" else None
-        cache, scheduler = await self._cache(backend), await self._scheduler(backend)
+        cache = await self._cache(backend)
         served = _found(backend, upstream_model, models.data) if models else None
         return EngineFacts(
             version=version.version[:LONGEST_VERSION] if version else "",
             max_model_len=_window(served),
             apis=apis,
-            max_num_batched_tokens=scheduler.max_num_batched_tokens,
-            max_num_seqs=scheduler.max_num_seqs,
             block_size=cache.block_size,
             cache_tokens=cache.tokens,
             prefix_caching=cache.prefix_caching,
@@ -122,7 +120,8 @@ class Interview:
                 return page.cache
         return CacheConfig()
 
-    async def _scheduler(self, backend: Asked) -> SchedulerConfig:
+    async def scheduler(self, backend: Asked) -> SchedulerConfig:
+        """Its token budget, for which vLLM looks at the whole machine first: seconds, once."""
         with contextlib.suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(self._timeout * PATIENCE):
                 info = await self._ask(backend, server_info.PATH, ServerInfo, patience=PATIENCE)

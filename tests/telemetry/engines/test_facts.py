@@ -282,3 +282,25 @@ async def test_a_restart_between_two_probes_is_noticed_by_its_counters() -> None
         await bench.probe()
         facts = await bench.probe()
     assert facts is not None and facts.block_size == 32
+
+
+async def test_a_slow_budget_holds_up_no_other_fact() -> None:
+    """vLLM looks at the whole machine before it first tells its scheduler's settings."""
+    looked = asyncio.Event()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/p/server_info":
+            await looked.wait()
+        return await Engine()(request)
+
+    bench = Bench(answer)
+    async with bench.engines:
+        bench.engines.healthy(bench.backend)
+        async with asyncio.timeout(5):
+            while bench.backend.facts is None:
+                await asyncio.sleep(0.001)
+        facts = bench.backend.facts
+        assert (facts.block_size, facts.max_num_batched_tokens) == (16, None)
+        looked.set()
+        later = await bench.probe()
+    assert later is not None and (later.block_size, later.max_num_batched_tokens) == (16, 512)
