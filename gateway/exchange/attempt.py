@@ -17,7 +17,7 @@ from gateway.exchange.form import Form
 from gateway.exchange.headers import Headers, find, to_client
 from gateway.exchange.outgoing import Outgoing
 from gateway.exchange.stream import Stream, stream_of
-from gateway.protocols import faults, tokens
+from gateway.protocols import faults, tokens, unstreamed
 from gateway.protocols.fields import is_json
 from gateway.records import Api, Usage
 from gateway.routing.backend import Backend
@@ -104,7 +104,7 @@ class Attempt:
         call, form = self._call, self._form
         self._connection = connection
         self.last_read = self._draft.timeline.sent = self._clock()
-        self._forget_marks()
+        self._draft.forget_marks()
         head = b"%b %b%b HTTP/1.1\r\n%b%b%b%bcontent-length: %d\r\n\r\n" % (
             call.method,
             pool.target,
@@ -127,14 +127,6 @@ class Attempt:
         finally:
             self._connection = None
         connection.let_end(self, FRAMING_TIME)
-
-    def _forget_marks(self) -> None:
-        """The marks of the timeline are those of the attempt that answered."""
-        timeline = self._draft.timeline
-        timeline.upstream_headers = timeline.first_byte = None
-        if timeline.first_token is not None:
-            timeline.first_token = timeline.last_token = None
-            del self._draft.gaps[:]
 
     def _authorization(self) -> bytes:
         key = self._backend.api_key
@@ -235,8 +227,8 @@ class Attempt:
             return
         out, count = read
         if not (stream.terminal or stream.finished):
-            detail = "stream ended without its last event"
-            self._resolve(backend_fault(BackendFailed(CUT, detail=detail)))
+            error = BackendFailed(CUT, detail="stream ended without its last event")
+            self._resolve(backend_fault(error))
             return
         self._outgoing.open_stream(self._headers)
         if not stream.terminal:
@@ -258,17 +250,16 @@ class Attempt:
             self._resolve(self._reported(body))
             return
         if self._call.stream:
-            self._resolve(unreadable(f"not an event stream but {self._kind[:40]!r}"))
+            self._relay_whole(body)
             return
         # A coding that was not asked for is left to the client.
         coded = find(self._headers, b"content-encoding")
         if self.usage is None and not coded and not is_json(body):
             self._resolve(unreadable(f"not JSON but {self._kind[:40]!r} of {len(body)} bytes"))
             return
-        if self._form.api is Api.RESPONSES:
-            response_id = tokens.response_id_of(body)
-            if response_id is not None:
-                self._learn(response_id, self._backend)
+        response_id = tokens.response_id_of(body) if self._form.api is Api.RESPONSES else None
+        if response_id is not None:
+            self._learn(response_id, self._backend)
         try:
             body = self._form.answer(body, self._call.rename)
         except ValueError as error:
@@ -277,6 +268,18 @@ class Attempt:
         kind = (b"content-type", self._kind) if self._kind else JSON
         self._outgoing.whole(self._status, [kind, *self._headers], body)
         self._resolve(None)
+
+    def _relay_whole(self, body: bytes) -> None:
+        """The backend was asked for a stream and answered at once."""
+        try:
+            written = unstreamed.events(self._form.api, body)
+        except ValueError:
+            self._resolve(unreadable(f"not an event stream but {self._kind[:40]!r}"))
+            return
+        stream = stream_of(self._call, self._form, self._draft, self._translated)
+        self._relay(stream, written, self._clock())
+        if not self._answered.done():
+            self._end_stream(stream)
 
     def _refusal(self) -> AttemptFailed:
         body, wait = b"".join(self._body), find(self._headers, b"retry-after")

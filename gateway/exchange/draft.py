@@ -53,6 +53,14 @@ class Draft(msgspec.Struct, gc=False):
     revision: int = 0
     trace: Trace | None = None
 
+    def forget_marks(self) -> None:
+        """The marks of the timeline are those of the attempt that answered."""
+        timeline = self.timeline
+        timeline.upstream_headers = timeline.first_byte = None
+        if timeline.first_token is not None:
+            timeline.first_token = timeline.last_token = None
+            del self.gaps[:]
+
     def record(self, status: int, outcome: Outcome, bytes_out: int) -> Record:
         """The finished record."""
         waited_in_vain = self.stream and self.timeline.first_token is None

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from gateway.records import NoToken, Outcome
+from gateway.records import NoToken, Outcome, Usage
 from tests.support.apis import CHAT, RESPONSES, Dialect
 from tests.support.scripted import Received, chunk, reply
 from tests.support.site import Script, Site, every_api, hangs_up, says, streams
@@ -108,13 +108,25 @@ async def test_an_event_without_end_is_cut_off(at: Site, dialect: Dialect) -> No
     assert "longer than 16777216 bytes" in (await at.line(await at.record()))["detail"]
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/html"])
+@every_api
+async def test_a_whole_answer_where_a_stream_was_asked_for(at: Site, dialect: Dialect) -> None:
+    """Passed on, it would look like a stream without a single event: an empty answer."""
+    at.play(says(reply(json.dumps(dialect.reply).encode())))
+    response = await at.ask(dialect)
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert b'"ab"' in response.content and response.content.endswith(b"\n\n")
+    record = await at.record()
+    assert record.outcome is Outcome.OK and record.timeline.first_token is not None
+    assert record.usage == Usage(prompt=7, cached=4, completion=2)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"id":1}', b"[1]", b'{"choices":[{}]}'])
 @every_api
 async def test_a_stream_was_asked_for_and_something_else_came(
-    at: Site, dialect: Dialect, kind: str
+    at: Site, dialect: Dialect, body: bytes
 ) -> None:
-    """Passed on, it would look like a stream without a single event: an empty answer."""
-    body = json.dumps(dialect.reply).encode() if kind == "application/json" else b"<html>"
+    kind = "text/html" if body == b"<html>" else "application/json"
     at.play(says(reply(body, headers=f"content-type: {kind}\r\n")))
     response = await at.ask(dialect)
     assert response.status_code == 502

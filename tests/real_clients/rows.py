@@ -76,9 +76,7 @@ TOO_SHORT_ONCE = Row(
     "an answer that its limit of length ends, once",
     (Answer("The answer is forty", cut=True), ANSWER),
 )
-UNSTREAMED = Row(
-    "JSON where a stream was asked for", (Ignores(ANSWER),), "an answer that cannot be read"
-)
+UNSTREAMED = Row("JSON where a stream was asked for", (Ignores(ANSWER),))
 REPORTED = Row(
     "an error event in mid-stream, every time", (Reports(CUT.answer, own=True),), "failed to answer"
 )

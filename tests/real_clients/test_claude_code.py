@@ -152,7 +152,7 @@ test_rows = goes_through(
         rows.THOUGHT: Ends(2),
         rows.TOO_SHORT: Ends(4, says="exceeded the 32000 output token maximum"),
         rows.TOO_SHORT_ONCE: Ends(2),
-        rows.UNSTREAMED: OVER_AND_OVER,
+        rows.UNSTREAMED: Ends(1),
         rows.REPORTED: Ends(range(10, 13), says="API Error", patient=True),
         rows.REPORTED_ONCE: Ends(2),
         rows.OBJECT: Ends(range(10, 13), says="API Error", patient=True),

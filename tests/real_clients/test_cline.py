@@ -121,7 +121,7 @@ test_rows = goes_through(
         rows.EMPTY: Ends(3),
         rows.THOUGHT: Ends(1),
         rows.TOO_SHORT: Ends(4),
-        rows.UNSTREAMED: Ends(6, patient=True),
+        rows.UNSTREAMED: Ends(1),
         rows.REPORTED: Ends(1),
         rows.UNENDED: Ends(1),
         rows.COMMENTS: Ends(1, patient=True),

@@ -140,7 +140,7 @@ test_rows = goes_through(
         rows.EMPTY: Ends(1),
         rows.THOUGHT: Ends(1),
         rows.TOO_SHORT: Ends(1, says="Incomplete response returned, reason: max_output_tokens"),
-        rows.UNSTREAMED: SIX_TIMES,
+        rows.UNSTREAMED: Ends(1),
         rows.REPORTED: SIX_TIMES,
         rows.REPORTED_ONCE: Ends(2),
         rows.OBJECT: SIX_TIMES,

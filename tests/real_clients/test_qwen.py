@@ -100,7 +100,7 @@ test_rows = goes_through(
         rows.EMPTY: Ends(3),
         rows.THOUGHT: Ends(1),
         rows.TOO_SHORT: Ends(5),
-        rows.UNSTREAMED: STILL_TRYING,
+        rows.UNSTREAMED: Ends(1),
         rows.REPORTED: Ends(1),
         rows.UNENDED: Ends(1),
         rows.COMMENTS: Ends(1, patient=True),
