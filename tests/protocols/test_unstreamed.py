@@ -57,6 +57,7 @@ RESPONSE: dict[str, Any] = {
     "created_at": 1,
     "status": "completed",
     "model": "m",
+    "incomplete_details": None,
     "parallel_tool_calls": True,
     "tool_choice": "auto",
     "tools": [],
