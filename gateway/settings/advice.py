@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from gateway.settings.faults import Path, dotted
 from gateway.settings.tree import EngineSettings, KeySettings, Model, Settings
-from gateway.vllm import EVERY_VERSION, EngineConfig, Version, check
+from gateway.vllm import EVERY_VERSION, check
 
 
 def advice(settings: Settings) -> list[str]:
@@ -77,14 +77,8 @@ def _engine(
     path: Path, engine: EngineSettings, name: str, model: Model | None
 ) -> Iterator[tuple[Path, str]]:
     """What `gateway check --engine` would say; without a version, for the newest one known."""
-    config = EngineConfig(
-        model=(model.upstream_model if model else None) or name,
-        max_model_len=model.context_window if model else None,
-        # Cannot be stated there: who puts an engine behind this gateway means it to chunk.
-        chunked_prefill=True,
-        engine_version=Version.parse(engine.version) if engine.version else None,
-        **engine.model_dump(exclude={"version"}),
-    )
+    upstream_model = (model.upstream_model if model else None) or name
+    config = engine.config(upstream_model, model.context_window if model else None)
     for one in check(config, complete=False):
         scope = "" if one.versions == EVERY_VERSION else f" ({one.versions})"
         yield (*path, one.field), f"{one.reason}{scope}; try {one.advice}"

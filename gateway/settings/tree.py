@@ -41,6 +41,7 @@ from gateway.settings.types import (
     Weight,
     Workers,
 )
+from gateway.vllm import EngineConfig, Version
 
 RelayedApi = Literal["chat", "completions", "messages", "responses", "embeddings"]
 RELAYED_APIS: tuple[str, ...] = get_args(RelayedApi)
@@ -141,6 +142,21 @@ class EngineSettings(Section):
     block_size: Count | None = None
     prefix_caching: bool | None = None
     gpu_memory_utilization: Share | None = None
+
+    def config(self, model: str, max_model_len: int | None) -> EngineConfig:
+        """As a configuration of vLLM, to be checked; what is not stated is not known.
+
+        Raises:
+            pydantic.ValidationError: a model name or window that is none.
+        """
+        return EngineConfig(
+            model=model,
+            max_model_len=max_model_len,
+            # Cannot be stated here: who puts an engine behind this gateway means it to chunk.
+            chunked_prefill=True,
+            engine_version=Version.parse(self.version) if self.version else None,
+            **self.model_dump(exclude={"version"}),
+        )
 
 
 class BackendSettings(Section):

@@ -14,7 +14,7 @@ It does no I/O and imports nothing else of ours, so that it can be used on its o
 - `gateway.vllm.page` and `gateway.vllm.server_info`: what a running engine tells of itself.
 """
 
-from gateway.vllm.checks import PROMPT, SMALL_CHUNK, check
+from gateway.vllm.checks import check
 from gateway.vllm.config import EngineConfig
 from gateway.vllm.files import command, config_command, config_json, config_yaml
 from gateway.vllm.findings import EVERY_VERSION, Finding, Severity
@@ -27,8 +27,6 @@ from gateway.vllm.version import NEWEST, Version, runs_v1
 __all__ = [
     "EVERY_VERSION",
     "NEWEST",
-    "PROMPT",
-    "SMALL_CHUNK",
     "EngineConfig",
     "Fate",
     "Finding",

@@ -85,7 +85,8 @@ def findings(topic: Topic, server: Server, look: Look, chunks: Chunks) -> Iterat
         )
         return
     if look.state.cache.prefix_caching is not False:
-        yield from _cache(topic, server, look, look.state.cache.block_size or chunks.block)
+        block = look.state.cache.block_size or chunks.known.block_size
+        yield from _cache(topic, server, look, block)
     elif not chunks.caching_off:
         yield caching_off(topic, server, "is off, as the engine says")
     yield from _memory(topic, server, look, look.state)

@@ -1,22 +1,25 @@
 """Chunk settings: as the engine says where it tells them, else as the configuration declares them.
 
+What is unwise in them `gateway.vllm.check` knows; here it is held against the running engine.
+
 vLLM tells them at `/server_info`, and only where it was started in its development mode.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import ceil
 from typing import Any
 
 import msgspec
+from pydantic import ValidationError
 
 from gateway.cli.asking import Reply
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
 from gateway.cli.doctor.servers import Server, ask
 from gateway.settings import EngineSettings
-from gateway.vllm import PROMPT, SMALL_CHUNK, server_info
+from gateway.vllm import Finding as VllmFinding
+from gateway.vllm import Severity, check, server_info
 from gateway.vllm.server_info import ServerInfo
 
 
@@ -25,33 +28,30 @@ class Chunks:
 
     Attributes:
         told: what the engine says it runs with; empty where it does not tell.
-        source: who is believed, as words for a sentence.
+        known: that, and what is declared where it does not tell.
+        source: who is believed of its chunk size, as words for a sentence.
     """
 
     def __init__(self, server: Server, told: Mapping[str, Any]) -> None:
         self.server = server
         self.told = told
         declared = server.settings
-        known = {**declared.model_dump(), **told}
-        self.tokens: int | None = known["max_num_batched_tokens"]
-        self.sequences: int | None = known["max_num_seqs"]
-        self.block: int | None = known["block_size"]
-        verified = "max_num_batched_tokens" in told
-        self.source = "as the engine says" if verified else "as declared"
-        self.caching_off: bool = known["prefix_caching"] is False
+        self.known = declared.model_copy(update=dict(told))
+        self.source = self._source("max_num_batched_tokens")
+        self.caching_off = self.known.prefix_caching is False
 
     @classmethod
     def of(cls, case: Case, server: Server) -> Chunks:
         """As the gateway knows them, or the engine says."""
-        declared = EngineSettings.model_fields
         told = _told(case, server).items()
-        return cls(server, {n: v for n, v in told if n in declared and v is not None})
+        return cls(server, {name: value for name, value in told if _is_setting(name, value)})
 
     def findings(self, topic: Topic) -> Iterator[Finding]:
         """What differs from the file, and what is unwise in itself."""
         yield from self._differences(topic)
         yield from self._caching(topic)
-        yield from self._size(topic)
+        yield from self._unstated(topic)
+        yield from self._checks(topic)
 
     def _differences(self, topic: Topic) -> Iterator[Finding]:
         declared = self.server.settings.model_dump(exclude_none=True)
@@ -74,39 +74,37 @@ class Chunks:
             how = "is off, as the engine says" if told else "is declared off"
             yield caching_off(topic, self.server, how)
 
-    def _size(self, topic: Topic) -> Iterator[Finding]:
-        name, tokens, source = self.server.name, self.tokens, self.source
-        sequences, window = self.sequences, self.server.max_model_len
-        if tokens is None:
+    def _unstated(self, topic: Topic) -> Iterator[Finding]:
+        if self.known.max_num_batched_tokens is None:
             yield topic.warning(
-                f"{name}: its chunk size is not stated, so it was not checked.",
+                f"{self.server.name}: its chunk size is not stated, so it was not checked.",
                 "It is what arms differ in, and engines tell it over HTTP in their development "
                 "mode only.",
-                f"engine: {{max_num_batched_tokens: 512}}   # under backends.{name}, as the "
-                "engine was started",
+                f"engine: {{max_num_batched_tokens: 512}}   # under backends.{self.server.name}, "
+                "as the engine was started",
             )
-        elif sequences is not None and tokens < sequences:
-            yield topic.error(
-                f"{name}: max_num_batched_tokens ({tokens}, {source}) is below max_num_seqs "
-                f"({sequences}).",
-                "Running sequences use up each step's tokens, so prompts wait; current engines do "
-                "not start so.",
-                f"--max-num-batched-tokens {max(512, sequences)}   # where the engine is started",
+
+    def _checks(self, topic: Topic) -> Iterator[Finding]:
+        """What is known of vLLM; that caching is off is a finding of its own, notes are none."""
+        config = self.known.config(self.server.model or self.server.name, self.server.max_model_len)
+        for one in check(config, complete=False):
+            if one.field == "prefix_caching" or one.severity is Severity.NOTE:
+                continue
+            tell = topic.error if one.severity is Severity.ERROR else topic.warning
+            yield tell(
+                f"{self.server.name}: {one.field} ({self._source(one.field)}): {one.reason}.",
+                f"Holds for {one.versions}; source: {one.source}.",
+                self._fix(one),
             )
-        elif tokens < SMALL_CHUNK:
-            yield topic.warning(
-                f"{name}: max_num_batched_tokens is {tokens} ({source}), below {SMALL_CHUNK}.",
-                f"A prompt of {PROMPT} tokens takes at least {ceil(PROMPT / tokens)} steps to its "
-                "first token, each shared with whatever else runs.",
-                "--max-num-batched-tokens 512   # where the engine is started",
-            )
-        elif window is not None and tokens >= window:
-            yield topic.warning(
-                f"{name}: max_num_batched_tokens ({tokens}, {source}) holds the longest prompt "
-                f"there can be ({window}), so nothing is chunked.",
-                "A long prompt takes a step for itself, and every stream stands still meanwhile.",
-                "--max-num-batched-tokens 512   # where the engine is started",
-            )
+
+    def _fix(self, found: VllmFinding) -> str:
+        if found.field == "max_num_batched_tokens":
+            tokens = max(512, self.known.max_num_seqs or 0)
+            return f"--max-num-batched-tokens {tokens}   # where the engine is started"
+        return f"# where the engine is started: {found.field}, {found.advice}"
+
+    def _source(self, name: str) -> str:
+        return "as the engine says" if name in self.told else "as declared"
 
 
 def caching_off(topic: Topic, server: Server, how: str) -> Finding:
@@ -130,6 +128,15 @@ def _told(case: Case, server: Server) -> dict[str, Any]:
         return msgspec.structs.asdict(msgspec.json.decode(reply.body, type=ServerInfo).scheduler)
     except msgspec.DecodeError:
         return {}
+
+
+def _is_setting(name: str, value: object) -> bool:
+    """Whether it can be judged; an engine may tell more, or what none can run with."""
+    try:
+        EngineSettings.model_validate({name: value})
+    except ValidationError:
+        return False
+    return value is not None
 
 
 def _word(value: object) -> str:

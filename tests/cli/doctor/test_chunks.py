@@ -62,7 +62,30 @@ async def test_what_it_runs_with_is_judged_not_what_was_declared(
     findings = await judged(
         home, tmp_path, told(max_num_batched_tokens=64, max_num_seqs=32), {"max_num_seqs": 32}
     )
-    assert "is 64 (as the engine says), below 128" in one(findings).seen
+    assert "max_num_batched_tokens (as the engine says): 64 is below 128" in one(findings).seen
+
+
+async def test_what_is_known_of_old_engines_is_found(home: Path, tmp_path: Path) -> None:
+    """By the checks of `gateway check --engine`, for the version that is declared."""
+    declared = {"version": "0.6.3", "block_size": 16, "prefix_caching": True}
+    findings = await judged(home, tmp_path, told(max_num_batched_tokens=500), declared)
+    finding = one(findings)
+    assert finding.severity is Severity.ERROR
+    assert "(as the engine says): 500 is no multiple of block_size (16)" in finding.seen
+    assert finding.why.startswith("Holds for V0 of 0.6; source: vllm/core/scheduler.py")
+    assert finding.fix.startswith("--max-num-batched-tokens 512 ")
+
+
+async def test_memory_is_judged_by_what_is_declared(home: Path, tmp_path: Path) -> None:
+    finding = one(await judged(home, tmp_path, {}, {**FINE, "gpu_memory_utilization": 0.97}))
+    assert finding.severity is Severity.WARNING
+    assert "b0: gpu_memory_utilization (as declared): 0.97 is above 0.95" in finding.seen
+    assert finding.fix == "# where the engine is started: gpu_memory_utilization, 0.9"
+
+
+async def test_what_no_engine_can_run_with_is_not_told(home: Path, tmp_path: Path) -> None:
+    info = told(max_num_batched_tokens=0)
+    assert "chunk settings as declared" in one(await judged(home, tmp_path, info, FINE)).seen
 
 
 async def test_caching_off_is_one_finding_whoever_tells(home: Path, tmp_path: Path) -> None:

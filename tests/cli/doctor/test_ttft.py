@@ -81,11 +81,19 @@ async def test_nobody_to_ask(home: Path, tmp_path: Path) -> None:
         (None, "its chunk size is not stated", "warning"),
         (
             {**FINE, "max_num_batched_tokens": 64, "max_num_seqs": 32},
-            "is 64 (as declared), below 128",
+            "max_num_batched_tokens (as declared): 64 is below 128, so a prompt",
             "warning",
         ),
-        ({**FINE, "max_num_batched_tokens": 256, "max_num_seqs": 300}, "(300)", "error"),
-        ({**FINE, "max_num_batched_tokens": 8192}, "(4096), so nothing is chunked", "warning"),
+        (
+            {**FINE, "max_num_batched_tokens": 256, "max_num_seqs": 300},
+            "below max_num_seqs (300)",
+            "error",
+        ),
+        (
+            {**FINE, "max_num_batched_tokens": 8192},
+            "not below max_model_len (4096)",
+            "warning",
+        ),
         ({**FINE, "prefix_caching": False}, "prefix caching is declared off", "error"),
     ],
 )
