@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -55,7 +55,7 @@ def guarded(control: Control) -> type[APIRoute]:
     """A route class that authorizes first and words a faulty body as this gateway words errors."""
 
     class Guarded(APIRoute):
-        def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             handle = super().get_route_handler()
 
             async def guard(request: Request) -> Response:

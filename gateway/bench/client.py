@@ -154,6 +154,7 @@ class LoadClient:
         try:
             await sink.answered
         except BaseException:
+            # Also when its time is up: the server must not go on with what nobody reads.
             connection.cancel(sink)
             raise
 

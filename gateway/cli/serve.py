@@ -62,7 +62,7 @@ def serve(
 async def _run(gateway: Gateway, reloader: Reloader, listener: socket.socket) -> None:
     config = uvicorn.Config(
         create_app(gateway, reloader.reload),
-        http=partial(GatewayProtocol, gateway.context, gateway.paths),  # type: ignore[arg-type]
+        http=partial(GatewayProtocol, gateway.context, gateway.paths),  # type: ignore[arg-type]  # any callable does
         ws="none",
         lifespan="on",
         log_config=None,

@@ -135,6 +135,7 @@ def _replace(path: Path, text: str, mode: int) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
+        # Also on Ctrl-C: the user's folder keeps no half of a file, which may hold a key.
         os.unlink(temporary)
         raise
 

@@ -86,7 +86,7 @@ class GatewayProtocol(HttpToolsProtocol):
 
     # Limits
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # TCP has no other
         super().connection_made(transport)
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
@@ -334,8 +334,8 @@ class GatewayProtocol(HttpToolsProtocol):
             if isinstance(cycle, HotCycle):
                 cycle.disconnect()
         super().connection_lost(exc)
-        # It holds this, and only the collector would free the two.
-        self.cycle = None  # type: ignore[assignment]
+        # It holds this, and only the collector would free the two. Nothing comes after this.
+        self.cycle = None  # type: ignore[assignment]  # never None to uvicorn, see above
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -123,6 +123,7 @@ class Engine:
                     await self._work.wait()
                 await self._busy()
         except Exception:
+            # Who started it awaits it only at its end, and would see requests hang until then.
             log.exception("the simulated engine died")
             raise
         finally:

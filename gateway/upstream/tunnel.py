@@ -37,6 +37,7 @@ async def connect(
         protocol = new()
         secured = await loop.start_tls(transport, protocol, tls, server_hostname=host)
     except BaseException:
+        # Also when who asked for it leaves: no one else knows of this connection yet.
         transport.abort()
         raise
     if secured is None:  # asyncio says so where the connection is lost meanwhile

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gateway.bench import ledger as ledger_module
@@ -34,9 +36,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """When the exchanges that were read were due, in the order of reading."""
     seen: list[float] = []
 
-    def noted(one: Exchange, *arguments: object, **options: object) -> object:
+    def noted(one: Exchange, *arguments: Any, **options: Any) -> object:
         seen.append(one.due)
-        return sample_of(one, *arguments, **options)  # type: ignore[arg-type]
+        return sample_of(one, *arguments, **options)
 
     monkeypatch.setattr(ledger_module, "sample_of", noted)
     return seen

@@ -83,7 +83,7 @@ async def protocol() -> HttpToolsProtocol:
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
     protocol = HttpToolsProtocol(config=config, server_state=ServerState(), app_state={})
-    protocol.connection_made(Transport())  # type: ignore[arg-type]
+    protocol.connection_made(Transport())  # type: ignore[arg-type]  # a part of one
     return protocol
 
 
@@ -204,8 +204,8 @@ async def test_waiting_requests_are_pairs_and_the_oldest_is_popped(
     monkeypatch.setattr(
         protocol, "_start_asgi_task", lambda cycle, app: started.append((cycle, app))
     )
-    protocol.pipeline.appendleft(("first", "app"))  # type: ignore[arg-type]
-    protocol.pipeline.appendleft(("second", "app"))  # type: ignore[arg-type]
+    protocol.pipeline.appendleft(("first", "app"))  # type: ignore[arg-type]  # none is run
+    protocol.pipeline.appendleft(("second", "app"))  # type: ignore[arg-type]  # none is run
     protocol.on_response_complete()
     assert started == [("first", "app")]
     protocol.on_response_complete()
@@ -290,7 +290,7 @@ async def test_a_lost_connection_marks_its_cycle(protocol: HttpToolsProtocol) ->
         disconnected = False
         message_event = HotCycle.message_event
 
-    protocol.cycle = Cycle()  # type: ignore[assignment]
+    protocol.cycle = Cycle()  # type: ignore[assignment]  # a part of one
     protocol.connection_lost(None)
     assert protocol.cycle.disconnected
 
@@ -300,7 +300,7 @@ async def test_a_server_that_stops_lets_an_answer_finish(protocol: HttpToolsProt
         response_complete = False
         keep_alive = True
 
-    protocol.cycle = cycle = Cycle()  # type: ignore[assignment]
+    protocol.cycle = cycle = Cycle()  # type: ignore[assignment]  # a part of one
     protocol.shutdown()
     assert cycle.keep_alive is False and not protocol.transport.is_closing()
     cycle.response_complete = True
@@ -327,7 +327,7 @@ def test_how_uvicorn_makes_a_protocol() -> None:
         assert keyword in source
     taken = parameters(HttpToolsProtocol.__init__)
     assert taken == ["self", "config", "server_state", "app_state", "_loop"]
-    config = uvicorn.Config(app, http=partial(GatewayProtocol, None, None))  # type: ignore[arg-type]
+    config = uvicorn.Config(app, http=partial(GatewayProtocol, None, None))  # type: ignore[arg-type]  # any callable does
     config.load()
     assert isinstance(config.http_protocol_class, partial)
 

@@ -152,7 +152,7 @@ async def test_a_departure_is_not_held_against_the_backend(at: Site) -> None:
     for number in range(1, 8):
         async with wire(at.it.port) as one:
             one.send(request_of(CHAT, stream=True))
-            await until(lambda: len(at.backends[0].requests) == number)  # noqa: B023
+            await until(lambda: len(at.backends[0].requests) == number)  # noqa: B023  # it is called in its own turn
         await at.record(number)
     assert at.backend().circuit.closed
 

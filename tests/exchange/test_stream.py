@@ -49,8 +49,8 @@ def chat(text: str, **more: Any) -> bytes:
 
 
 def message(text: str) -> bytes:
-    data = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta"}}
-    data["delta"]["text"] = text  # type: ignore[index]
+    delta = {"type": "text_delta", "text": text}
+    data = {"type": "content_block_delta", "index": 0, "delta": delta}
     return b"event: content_block_delta\ndata: " + json.dumps(data).encode() + b"\n\n"
 
 

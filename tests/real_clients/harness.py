@@ -178,7 +178,7 @@ async def _tell(stage: Stage, setup: Setup, home: Path, template: dict[str, str]
 def _patient(gateway: Gateway) -> None:
     """A dozen agents that start at once leave this process no time to answer its own probes."""
     watch = partial(gateway.watch_health, probe_timeout=60.0)
-    gateway.watch_health = watch  # type: ignore[method-assign]
+    gateway.watch_health = watch  # type: ignore[method-assign]  # of this one only
 
 
 def _set_up(agent: Agent, home: Path, target: Target) -> Setup:

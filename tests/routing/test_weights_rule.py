@@ -37,7 +37,7 @@ class OneOwner(RuleBasedStateMachine):
     @initialize(file=files)
     def start(self, file: dict[str, float]) -> None:
         self.file = file
-        self.book = WeightBook(self.store, lambda: 0.0)  # type: ignore[arg-type]
+        self.book = WeightBook(self.store, lambda: 0.0)  # type: ignore[arg-type]  # what weights use of one
         self.book.follow(models(file))
 
     @rule(file=files)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ from tests.simulator.loads import article_load, percentile, sequence, served
 
 
 @contextlib.asynccontextmanager
-async def running(**config: float) -> AsyncIterator[Engine]:
-    engine = Engine(EngineConfig(**config))  # type: ignore[arg-type]
+async def running(**config: Any) -> AsyncIterator[Engine]:
+    engine = Engine(EngineConfig(**config))
     task = asyncio.create_task(engine.run())
     await asyncio.sleep(0)
     yield engine

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from tests.support.listening import listening
+
 
 @dataclass
 class FakeForwardProxy:
@@ -90,19 +92,5 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def forward_proxy(password: str = "") -> AsyncIterator[FakeForwardProxy]:
     """A proxy on a free port."""
     proxy = FakeForwardProxy(password)
-    tasks: set[asyncio.Task[None]] = set()
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(proxy.serve(reader, writer))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    proxy.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(proxy.serve) as proxy.port:
         yield proxy
-    finally:
-        server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.support.listening import listening
+
 
 @dataclass
 class Received:
@@ -22,6 +24,10 @@ class Received:
     body: bytes
     connection: int
     left: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+Script = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
+"""Writes what answers a request."""
 
 
 def reply(
@@ -61,7 +67,7 @@ class ScriptedBackend:
         facts: the answers to what the gateway asks on its own account.
     """
 
-    script: Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
+    script: Script
     facts: Mapping[str, bytes] = field(default_factory=lambda: FACTS)
     port: int = 0
     requests: list[Received] = field(default_factory=list)
@@ -137,27 +143,13 @@ async def _read(reader: asyncio.StreamReader, number: int) -> Received:
 
 @asynccontextmanager
 async def scripted(
-    script: Callable[[Received, asyncio.StreamWriter], Awaitable[None]],
+    script: Script,
     facts: Mapping[str, bytes] = FACTS,
 ) -> AsyncIterator[ScriptedBackend]:
     """A scripted backend on a free port of the loopback address."""
     backend = ScriptedBackend(script, facts)
-    tasks: set[asyncio.Task[None]] = set()
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(backend.serve(reader, writer))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    backend.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listening(backend.serve) as backend.port:
         yield backend
-    finally:
-        server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 SSE_HEAD = (

@@ -80,11 +80,11 @@ def metrics(table: Any, keys: list[Key]) -> Metrics:
 def streamed() -> Callable[..., Record]:
     """A streamed chat request that went well; keywords replace facts, `marks` some of its marks."""
 
-    def make(*, marks: dict[str, float | None] | None = None, **changes: object) -> Record:
-        facts: dict[str, object] = {
+    def make(*, marks: dict[str, Any] | None = None, **changes: Any) -> Record:
+        facts: dict[str, Any] = {
             "id": "req-1",
             "at": 1_700_000_000.25,
-            "timeline": Timeline(**{**MARKS, **(marks or {})}),  # type: ignore[arg-type]
+            "timeline": Timeline(**{**MARKS, **(marks or {})}),
             "api": Api.CHAT,
             "path": "/v1/chat/completions",
             "status": 200,
@@ -98,7 +98,7 @@ def streamed() -> Callable[..., Record]:
             "usage": Usage(prompt=1600, cached=1024, completion=40),
             "gaps": (0.02, 0.03),
         }
-        return Record(**{**facts, **changes})  # type: ignore[arg-type]
+        return Record(**{**facts, **changes})
 
     return make
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from gateway.errors import BackendFailed
 from gateway.upstream.connection import Connection, StaleConnection
 from gateway.upstream.pool import Pool
 from tests.support.ports import rude
-from tests.support.scripted import Received, chunk, reply, scripted
+from tests.support.scripted import Received, Script, chunk, reply, scripted
 
 REQUEST = (b"POST /v1/x HTTP/1.1\r\nhost: b\r\ncontent-length: 2\r\n\r\n", b"{}")
 
@@ -44,11 +45,11 @@ async def ask(pool: Pool) -> Sink:
     return sink
 
 
-def pool_to(url: str, **options: float) -> Pool:
-    return Pool(url, connect_timeout=options.pop("connect_timeout", 2.0), **options)  # type: ignore[arg-type]
+def pool_to(url: str, **options: Any) -> Pool:
+    return Pool(url, **{"connect_timeout": 2.0, **options})
 
 
-def answering(data: bytes, *, close: bool = False) -> object:
+def answering(data: bytes, *, close: bool = False) -> Script:
     async def script(request: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(data)
         if close:
@@ -72,7 +73,7 @@ def answering(data: bytes, *, close: bool = False) -> object:
 async def test_a_reply_is_read_and_the_connection_serves_the_next_request(
     raw: bytes, body: bytes
 ) -> None:
-    async with scripted(answering(raw)) as backend:  # type: ignore[arg-type]
+    async with scripted(answering(raw)) as backend:
         pool = pool_to(backend.url)
         for _ in range(5):
             sink = await ask(pool)
@@ -84,7 +85,7 @@ async def test_a_reply_is_read_and_the_connection_serves_the_next_request(
 
 async def test_a_body_without_a_length_ends_with_the_connection() -> None:
     raw = b"HTTP/1.1 200 OK\r\ncontent-type: x\r\n\r\nuntil the end"
-    async with scripted(answering(raw, close=True)) as backend:  # type: ignore[arg-type]
+    async with scripted(answering(raw, close=True)) as backend:
         sink = await ask(pool_to(backend.url))
         assert b"".join(sink.reads) == b"until the end"
 
@@ -93,7 +94,7 @@ async def test_chunks_that_came_in_one_read_are_handed_on_together() -> None:
     """A burst of 50 small chunks must not cost 50 calls."""
     raw = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
     raw += b"".join(chunk(b"data: %d\n\n" % n) for n in range(50)) + chunk(b"")
-    async with scripted(answering(raw)) as backend:  # type: ignore[arg-type]
+    async with scripted(answering(raw)) as backend:
         pool = pool_to(backend.url)
         sink = await ask(pool)
         assert len(sink.reads) <= 2
@@ -114,7 +115,7 @@ async def test_chunks_that_came_in_one_read_are_handed_on_together() -> None:
     ids=["cut", "cut chunk", "bad chunk", "not HTTP", "oversized head", "nothing"],
 )  # fmt: skip
 async def test_a_bad_reply_fails_and_its_connection_is_not_reused(raw: bytes, says: str) -> None:
-    async with scripted(answering(raw, close=True)) as backend:  # type: ignore[arg-type]
+    async with scripted(answering(raw, close=True)) as backend:
         pool = pool_to(backend.url)
         with pytest.raises(BackendFailed) as caught:
             await ask(pool)
@@ -278,7 +279,7 @@ async def test_a_reply_that_is_over_but_for_its_framing(ends: bool) -> None:
 
 
 async def test_nagle_is_off() -> None:
-    async with scripted(answering(reply(b"x"))) as backend:  # type: ignore[arg-type]
+    async with scripted(answering(reply(b"x"))) as backend:
         connection: Connection = await pool_to(backend.url).connect()
         assert connection._transport is not None
         sock = connection._transport.get_extra_info("socket")

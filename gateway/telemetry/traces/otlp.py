@@ -52,7 +52,7 @@ class OtlpSender:
         return self._words.first or "no reason was given"
 
     def close(self) -> None:
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it is theirs
         self._logger.removeHandler(self._words)
         self._logger.propagate = self._propagates
 

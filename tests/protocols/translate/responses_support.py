@@ -41,7 +41,7 @@ def said(role: str, *texts: str) -> Json:
     return {"type": "message", "role": role, "content": content}
 
 
-def call(call_id: str, arguments: str = "{}", name: str = "shell", **more: Any) -> Json:
+def call(call_id: str, arguments: Any = "{}", name: str = "shell", **more: Any) -> Json:
     item = {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
     return {**item, **more}
 

@@ -194,7 +194,7 @@ def test_a_result_that_never_comes_holds_nothing_back() -> None:
         ("x", "input[0]"),
         ({"type": "function_call", "name": "f", "arguments": "{}"}, "input[0].call_id"),
         ({"type": "function_call", "call_id": "c", "arguments": "{}"}, "input[0].name"),
-        (call("c", arguments={"a": 1}), "input[0].arguments"),  # type: ignore[arg-type]
+        (call("c", arguments={"a": 1}), "input[0].arguments"),
         (result("", "x"), "input[0].call_id"),
         (result("c", 5), "input[0].output"),
         (result("c", [5]), "input[0].output[0]"),
