@@ -8,7 +8,7 @@ from gateway.records import EngineFacts, TtftParts
 from gateway.routing.backend import Backend
 from gateway.routing.circuit import State
 from gateway.settings import EngineSettings
-from gateway.telemetry.engines.claims import differences
+from gateway.settings.claims import differences
 
 
 class RunningView(BaseModel):
@@ -95,7 +95,7 @@ class BackendView(BaseModel):
             max_concurrency=backend.max_concurrency,
             engine=declared,
             running=RunningView.model_validate(facts) if facts else None,
-            differences=list(differences(declared, facts or EngineFacts())),
+            differences=[str(one) for one in differences(declared, facts or EngineFacts())],
             engine_version=facts.version if facts else None,
             max_model_len=facts.max_model_len if facts else None,
             apis=sorted(backend.apis) if backend.apis is not None else None,

@@ -17,7 +17,9 @@ from gateway.cli.asking import Reply
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
 from gateway.cli.doctor.servers import Server, ask
+from gateway.records import EngineFacts
 from gateway.settings import EngineSettings
+from gateway.settings.claims import differences
 from gateway.vllm import Finding as VllmFinding
 from gateway.vllm import Severity, check, server_info
 from gateway.vllm.server_info import ServerInfo
@@ -54,19 +56,16 @@ class Chunks:
         yield from self._checks(topic)
 
     def _differences(self, topic: Topic) -> Iterator[Finding]:
-        declared = self.server.settings.model_dump(exclude_none=True)
-        for name, value in declared.items():
-            runs = self.told.get(name, value)
-            # That caching is off is a finding of its own.
-            if runs != value and runs is not False:
-                yield topic.error(
-                    f"{self.server.name}: {name} is declared as {_word(value)}, and the engine "
-                    f"runs with {_word(runs)}.",
-                    "The arms are compared by what is declared, so the comparison is about "
-                    "another configuration than its name says.",
-                    f"engine: {{{name}: {_word(runs)}}}   # under backends.{self.server.name}, or "
-                    "start the engine as declared",
-                )
+        for one in differences(self.server.settings, EngineFacts(**self.told)):
+            if one.name == "prefix_caching" and self.caching_off:
+                continue  # a finding of its own
+            yield topic.error(
+                f"{self.server.name}: {one}.",
+                "The arms are compared by what is declared, so the comparison is about another "
+                "configuration than its name says.",
+                f"engine: {{{one.name}: {one.runs}}}   # under backends.{self.server.name}, or "
+                "start the engine as declared",
+            )
 
     def _caching(self, topic: Topic) -> Iterator[Finding]:
         if self.caching_off:
@@ -120,7 +119,7 @@ def caching_off(topic: Topic, server: Server, how: str) -> Finding:
 def _told(case: Case, server: Server) -> dict[str, Any]:
     """As the gateway has learnt it, else as the engine says when asked."""
     if server.running is not None:
-        return server.running
+        return {**server.running, "version": server.engine_version}
     reply = ask(case, server, server_info.PATH)
     if not isinstance(reply, Reply) or not reply.ok:
         return {}
@@ -137,8 +136,3 @@ def _is_setting(name: str, value: object) -> bool:
     except ValidationError:
         return False
     return value is not None
-
-
-def _word(value: object) -> str:
-    """As YAML has it."""
-    return str(value).lower() if isinstance(value, bool) else f"{value}"

@@ -34,6 +34,7 @@ class Server(msgspec.Struct, frozen=True):
     model: str = ""
     engine: dict[str, Any] | None = None
     running: dict[str, Any] | None = None
+    engine_version: str | None = None
     max_model_len: int | None = None
     usable: bool = True
     enabled: bool = True

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 
 from gateway.records import EngineFacts
-from gateway.telemetry.engines.claims import differences, drift
+from gateway.settings.claims import differences, drift
 from gateway.telemetry.engines.facts import Asked, Interview
 from gateway.telemetry.engines.http import ClientOf, EngineHttp
 from gateway.telemetry.engines.parts import Own
@@ -109,7 +109,7 @@ class Engines:
 
     def _check(self, backend: Watched, facts: EngineFacts) -> None:
         """Warn of an engine that is not what the configuration, or its arm, takes it for."""
-        found = "; ".join(differences(backend.settings.engine, facts))
+        found = "; ".join(str(one) for one in differences(backend.settings.engine, facts))
         self._warn(backend.name, found and f"backend {backend.name} is not as declared: {found}")
         peers = list(self._peers(backend.model))
         alike = {one.name: one.facts for one in peers if one.arm == backend.arm and one.facts}

@@ -50,10 +50,23 @@ async def test_nothing_declared_is_no_gap_where_the_engine_tells(
 async def test_another_configuration_than_declared_is_an_error(home: Path, tmp_path: Path) -> None:
     finding = one(await judged(home, tmp_path, told(max_num_batched_tokens=2048), FINE))
     assert finding.severity is Severity.ERROR
-    assert finding.seen == (
-        "b0: max_num_batched_tokens is declared as 512, and the engine runs with 2048."
-    )
+    assert finding.seen == ("b0: max_num_batched_tokens is declared as 512, the engine runs 2048.")
     assert finding.fix.startswith("engine: {max_num_batched_tokens: 2048}   # under backends.b0")
+
+
+async def test_another_version_than_declared_is_an_error(home: Path, tmp_path: Path) -> None:
+    """As the running gateway has learnt it, which compares it by the same rule."""
+    async with serving(**RUNS) as server:
+        settings = configuration(tmp_path, server.url)
+        settings["backends"]["b0"]["engine"] = {**FINE, "version": "0.31"}
+        async with running(settings, tmp_path) as it:
+            backend = it.gateway.context.table.backends["b0"]
+            await until(lambda: backend.facts)
+            assert backend.facts is not None
+            version = backend.facts.version
+            finding = one(await found(case(it.url, home, given_admin_key=ADMIN_KEY), "ttft"))
+    assert finding.severity is Severity.ERROR
+    assert finding.seen == f"b0: version is declared as 0.31, the engine runs {version}."
 
 
 async def test_what_it_runs_with_is_judged_not_what_was_declared(

@@ -1,11 +1,12 @@
-"""Whether engines run as they are declared, and alike within an arm."""
+"""Whether engines run as they are declared, and alike within an arm. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gateway.records import EngineFacts
-from gateway.settings import EngineSettings
+from gateway.settings.tree import EngineSettings
 from gateway.vllm import Version
 
 _DECLARED = (
@@ -18,17 +19,29 @@ _ALIKE = ("version", *_DECLARED, "max_model_len")
 _CACHE_SLACK = 0.05
 
 
-def differences(declared: EngineSettings | None, told: EngineFacts) -> tuple[str, ...]:
-    """What runs otherwise than declared, a phrase each; what the engine does not tell is no
-    difference, nor is what is not declared."""
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting that runs otherwise than declared, both as YAML has them; `str` is a phrase."""
+
+    name: str
+    declared: str
+    runs: str
+
+    def __str__(self) -> str:
+        return f"{self.name} is declared as {self.declared}, the engine runs {self.runs}"
+
+
+def differences(declared: EngineSettings | None, told: EngineFacts) -> tuple[Difference, ...]:
+    """What runs otherwise than declared; what the engine does not tell is no difference, nor is
+    what is not declared."""
     found = []
     version = declared.version if declared else None
     if version and told.version and not _runs(version, told.version):
-        found.append(f"version is declared as {version}, the engine runs {told.version}")
+        found.append(Difference("version", version, told.version))
     for name in _DECLARED:
         claim, fact = getattr(declared, name, None), getattr(told, name)
         if claim is not None and fact is not None and claim != fact:
-            found.append(f"{name} is declared as {_text(claim)}, the engine runs {_text(fact)}")
+            found.append(Difference(name, _text(claim), _text(fact)))
     return tuple(found)
 
 
