@@ -27,6 +27,7 @@ from gateway.cli.answering import listed
 from gateway.cli.asking import Asker
 from gateway.cli.key_form import sendable
 from gateway.cli.remote import DEFAULT_URL, Remote
+from gateway.cli.result_file import check_writable
 from gateway.errors import GatewayError
 
 PATIENCE = 5.0
@@ -123,7 +124,7 @@ def bench(
     """
     # Before the work is done: whether its results can be written.
     packages = page.packages() if html else None
-    _writable(html)
+    check_writable(html)
     # Into a pipe, nothing is cut to a terminal's width.
     console = Console(width=None if sys.stdout.isatty() else 400, highlight=False, markup=False)
 
@@ -156,7 +157,7 @@ def bench(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         extra=_object(extra_body),
     )
-    _writable(json_file)
+    check_writable(json_file)
     limits = _limits(threshold or [], options)
     arms = tuple(dict.fromkeys(arm or [""]))
     root = option(url).root
@@ -197,17 +198,6 @@ def _object(text: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise typer.BadParameter("is no JSON object", param_hint="--extra-body")
     return found
-
-
-def _writable(path: Path | None) -> None:
-    """Raises:
-    OSError: the file cannot be written, found out before the work is done.
-    """
-    if path is not None:
-        there = path.exists()
-        path.open("a").close()
-        if not there:
-            path.unlink()
 
 
 def _limits(wanted: Sequence[str], options: Options) -> dict[str, float]:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from gateway.cli.console import INSTALL, installed
+from gateway.cli.result_file import check_writable
 from gateway.demo.plan import Plan
 from gateway.demo.run import Demo
 from gateway.errors import GatewayError
@@ -44,7 +45,7 @@ def demo(
 
     Example: gateway demo --requests 400 --speed 20 --json out.json
     """
-    _check_writable(json_file)
+    check_writable(json_file)
     if web and not installed():
         raise GatewayError(INSTALL)
     run = Demo(
@@ -61,14 +62,3 @@ def demo(
         json_file.write_text(json.dumps(run.tally.report(speed), indent=2) + "\n")
     if run.tally.requests and not any(arm.ttft for arm in run.tally.arms.values()):
         raise GatewayError("No request was answered.")
-
-
-def _check_writable(path: Path | None) -> None:
-    """Raises:
-    OSError: the file cannot be written, found out before the work is done.
-    """
-    if path is not None:
-        there = path.exists()
-        path.open("a").close()
-        if not there:
-            path.unlink()

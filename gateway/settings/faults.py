@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from gateway.settings.tree import LIST_TAG, Settings
-from gateway.settings.types import FAULT
+from gateway.vllm.kinds import FAULT
 
 Path = tuple[str | int, ...]
 

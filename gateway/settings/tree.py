@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from gateway.settings.types import (
-    FAULT,
     BackendUrl,
     Count,
     CountOrZero,
@@ -42,6 +41,7 @@ from gateway.settings.types import (
     Workers,
 )
 from gateway.vllm import EngineConfig, Version
+from gateway.vllm.kinds import FAULT
 
 RelayedApi = Literal["chat", "completions", "messages", "responses", "embeddings"]
 RELAYED_APIS: tuple[str, ...] = get_args(RelayedApi)

@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SecretStr,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field, SecretStr
 
 from gateway.vllm import Version
-
-FAULT = "fault"
-"""The error type whose message is already the sentence for the user."""
+from gateway.vllm.kinds import fault, matching, refused_with
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
@@ -41,66 +31,9 @@ RESERVED_MODEL = "unknown"
 """The `model` label of requests that name no configured model."""
 
 
-def fault(sentence: str) -> PydanticCustomError:
-    """An error whose text goes to the user as it is."""
-    return PydanticCustomError(FAULT, "{sentence}", {"sentence": sentence})
-
-
-def _number(sentence: str) -> WrapValidator:
-    """Refuses with one sentence that tells the whole range, whatever was wrong."""
-
-    def check(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-        if isinstance(value, bool):
-            raise fault(sentence)
-        try:
-            return handler(value)
-        except ValidationError:
-            raise fault(sentence) from None
-
-    return WrapValidator(check)
-
-
-def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
-        raise fault(
-            "a name has 1 to 64 characters, letters, digits and . _ -, and begins with a letter "
-            "or a digit"
-        )
-    return value
-
-
-def _key_name(value: str) -> str:
-    if not _KEY_NAME.fullmatch(value):
-        raise fault(
-            "a key's name has 1 to 64 characters, letters, digits and . _ - @ +, and begins with "
-            "a letter or a digit"
-        )
-    return value
-
-
-def _model_name(value: str) -> str:
-    if not _MODEL_NAME.fullmatch(value):
-        raise fault(
-            "a model's name has 1 to 128 characters, letters, digits and . _ : / -, and begins "
-            "with a letter or a digit"
-        )
+def _not_reserved(value: str) -> str:
     if value == RESERVED_MODEL:
         raise fault(f"{RESERVED_MODEL!r} is what metrics call models that are not configured")
-    return value
-
-
-def _model_pattern(value: str) -> str:
-    if not _MODEL_PATTERN.fullmatch(value):
-        raise fault(
-            "a model's name or pattern has 1 to 128 characters, letters, digits and . _ : / -, "
-            "with * and ? as wildcards"
-        )
-    return value
-
-
-def _host(value: str) -> str:
-    if not _HOST.fullmatch(value):
-        raise fault("must be a host name or address alone, such as 127.0.0.1, 0.0.0.0 or ::1")
     return value
 
 
@@ -153,12 +86,6 @@ def _proxy_url(value: SecretStr) -> SecretStr:
     return value
 
 
-def _origin(value: str) -> str:
-    if not _ORIGIN.fullmatch(value):
-        raise fault('must be an origin such as https://console.example.com, or "*" for any')
-    return value
-
-
 def _secret(value: SecretStr) -> SecretStr:
     text = value.get_secret_value()
     if not text:
@@ -171,23 +98,10 @@ def _secret(value: SecretStr) -> SecretStr:
     return value
 
 
-def _header_name(value: str) -> str:
-    if not _HEADER_NAME.fullmatch(value):
-        raise fault("must be the name of an HTTP header, such as authorization")
-    return value.lower()
-
-
 def _header_value(value: SecretStr) -> SecretStr:
     if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
         raise fault("must be printable ASCII, 1 to 4096 characters, without spaces around it")
     return value
-
-
-def _sha256(value: str) -> str:
-    digest = value.lower()
-    if not _SHA256.fullmatch(digest):
-        raise fault("must be the 64 hexadecimal digits of the key's SHA-256")
-    return digest
 
 
 def _no_repeats(values: list[str]) -> list[str]:
@@ -239,36 +153,85 @@ def _workers(value: int) -> int:
     return value
 
 
-Name = Annotated[str, AfterValidator(_name)]
-KeyName = Annotated[str, AfterValidator(_key_name)]
-ModelName = Annotated[str, AfterValidator(_model_name)]
-ModelPattern = Annotated[str, AfterValidator(_model_pattern)]
-Host = Annotated[str, AfterValidator(_host)]
+Name = Annotated[
+    str,
+    matching(
+        _NAME,
+        "a name has 1 to 64 characters, letters, digits and . _ -, and begins with a letter "
+        "or a digit",
+    ),
+]
+KeyName = Annotated[
+    str,
+    matching(
+        _KEY_NAME,
+        "a key's name has 1 to 64 characters, letters, digits and . _ - @ +, and begins with "
+        "a letter or a digit",
+    ),
+]
+ModelName = Annotated[
+    str,
+    matching(
+        _MODEL_NAME,
+        "a model's name has 1 to 128 characters, letters, digits and . _ : / -, and begins "
+        "with a letter or a digit",
+    ),
+    AfterValidator(_not_reserved),
+]
+ModelPattern = Annotated[
+    str,
+    matching(
+        _MODEL_PATTERN,
+        "a model's name or pattern has 1 to 128 characters, letters, digits and . _ : / -, "
+        "with * and ? as wildcards",
+    ),
+]
+Host = Annotated[
+    str,
+    matching(_HOST, "must be a host name or address alone, such as 127.0.0.1, 0.0.0.0 or ::1"),
+]
 BackendUrl = Annotated[str, AfterValidator(_backend_url)]
 OtlpEndpoint = Annotated[str, AfterValidator(_otlp_endpoint)]
 ProxyUrl = Annotated[SecretStr, AfterValidator(_proxy_url)]
-Origin = Annotated[str, AfterValidator(_origin)]
+Origin = Annotated[
+    str,
+    matching(_ORIGIN, 'must be an origin such as https://console.example.com, or "*" for any'),
+]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
-HeaderName = Annotated[str, AfterValidator(_header_name)]
+HeaderName = Annotated[
+    str,
+    matching(_HEADER_NAME, "must be the name of an HTTP header, such as authorization"),
+    AfterValidator(str.lower),
+]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
-Sha256 = Annotated[str, AfterValidator(_sha256)]
+Sha256 = Annotated[
+    str,
+    AfterValidator(str.lower),
+    matching(_SHA256, "must be the 64 hexadecimal digits of the key's SHA-256"),
+]
 DatabaseUrl = Annotated[str, AfterValidator(_database_url)]
 EngineVersion = Annotated[str, AfterValidator(_engine_version)]
 ValkeyUrl = Annotated[str, AfterValidator(_valkey_url)]
 
-Count = Annotated[int, Field(ge=1), _number("must be a whole number, at least 1")]
-CountOrZero = Annotated[int, Field(ge=0), _number("must be a whole number, at least 0")]
+Count = Annotated[int, Field(ge=1), refused_with("must be a whole number, at least 1")]
+CountOrZero = Annotated[int, Field(ge=0), refused_with("must be a whole number, at least 0")]
 Port = Annotated[
-    int, Field(ge=0, le=65535), _number("must be a port, from 1 to 65535, or 0 for any free one")
+    int,
+    Field(ge=0, le=65535),
+    refused_with("must be a port, from 1 to 65535, or 0 for any free one"),
 ]
 Workers = Annotated[Count, AfterValidator(_workers)]
 
 _Float = Annotated[float, Field(allow_inf_nan=False)]
-Positive = Annotated[_Float, Field(gt=0), _number("must be a number above 0")]
-PositiveOrZero = Annotated[_Float, Field(ge=0), _number("must be a number, at least 0")]
-Share = Annotated[_Float, Field(gt=0, le=1), _number("must be a number above 0 and at most 1")]
-Ratio = Annotated[_Float, Field(ge=0, le=1), _number("must be a number from 0 to 1")]
-Percent = Annotated[_Float, Field(gt=0, le=100), _number("must be above 0 and at most 100 percent")]
-Weight = Annotated[_Float, Field(ge=0, le=1_000_000), _number("must be a number from 0 to 1000000")]
+Positive = Annotated[_Float, Field(gt=0), refused_with("must be a number above 0")]
+PositiveOrZero = Annotated[_Float, Field(ge=0), refused_with("must be a number, at least 0")]
+Share = Annotated[_Float, Field(gt=0, le=1), refused_with("must be a number above 0 and at most 1")]
+Ratio = Annotated[_Float, Field(ge=0, le=1), refused_with("must be a number from 0 to 1")]
+Percent = Annotated[
+    _Float, Field(gt=0, le=100), refused_with("must be above 0 and at most 100 percent")
+]
+Weight = Annotated[
+    _Float, Field(ge=0, le=1_000_000), refused_with("must be a number from 0 to 1000000")
+]
 NoRepeats = AfterValidator(_no_repeats)
 Rising = AfterValidator(_rising)

@@ -31,7 +31,9 @@ def fault(sentence: str) -> PydanticCustomError:
     return PydanticCustomError(FAULT, "{sentence}", {"sentence": sentence})
 
 
-def _refused_with(sentence: str) -> WrapValidator:
+def refused_with(sentence: str) -> WrapValidator:
+    """Refuses with one sentence that tells the whole range, whatever was wrong; a bool, too."""
+
     def check(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         if isinstance(value, bool):
             raise fault(sentence)
@@ -43,7 +45,9 @@ def _refused_with(sentence: str) -> WrapValidator:
     return WrapValidator(check)
 
 
-def _matching(form: re.Pattern[str], sentence: str) -> AfterValidator:
+def matching(form: re.Pattern[str], sentence: str) -> AfterValidator:
+    """Refuses text that is not of this form as a whole."""
+
     def check(value: str) -> str:
         if not form.fullmatch(value):
             raise fault(sentence)
@@ -65,23 +69,23 @@ def _version(value: Any) -> Version:
         raise fault(str(error)) from None
 
 
-Count = Annotated[int, Field(ge=1), _refused_with("must be a whole number, at least 1")]
-CountOrZero = Annotated[int, Field(ge=0), _refused_with("must be a whole number, at least 0")]
-Share = Annotated[float, Field(gt=0, le=1), _refused_with("must be above 0 and at most 1")]
-Port = Annotated[int, Field(ge=1, le=65535), _refused_with("must be a port, from 1 to 65535")]
-Text = Annotated[str, _matching(_ONE_LINE, "must be one line of text, without control characters")]
+Count = Annotated[int, Field(ge=1), refused_with("must be a whole number, at least 1")]
+CountOrZero = Annotated[int, Field(ge=0), refused_with("must be a whole number, at least 0")]
+Share = Annotated[float, Field(gt=0, le=1), refused_with("must be above 0 and at most 1")]
+Port = Annotated[int, Field(ge=1, le=65535), refused_with("must be a port, from 1 to 65535")]
+Text = Annotated[str, matching(_ONE_LINE, "must be one line of text, without control characters")]
 Label = Annotated[
     str,
-    _matching(
+    matching(
         _DNS_LABEL,
         "must be a name as Kubernetes takes it: at most 63 small letters, digits and -, a letter "
         "or digit at both ends",
     ),
 ]
 Variable = Annotated[
-    str, _matching(_VARIABLE, "must be the name of an environment variable: letters, digits, _")
+    str, matching(_VARIABLE, "must be the name of an environment variable: letters, digits, _")
 ]
 FlagName = Annotated[
-    str, _matching(_FLAG, "must be the name of a flag of vllm serve, such as kv-cache-dtype")
+    str, matching(_FLAG, "must be the name of a flag of vllm serve, such as kv-cache-dtype")
 ]
 EngineVersion = Annotated[Version, BeforeValidator(_version)]
