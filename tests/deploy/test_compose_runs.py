@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ import httpx
 import pytest
 
 from tests.support.deployment import CONFIGURATIONS, ROOT, images, services, write_secrets
+from tests.support.ports import free_port
 from tests.support.processes import Process, process
 from tests.support.prometheus import deployed, program
 
@@ -198,7 +198,7 @@ def test_prometheus_runs_with_its_command_and_its_files(tmp_path: Path) -> None:
     home = deployed(tmp_path)
     service = services()["prometheus"]
     moves = {"/etc/prometheus": str(home), "=/prometheus": f"={tmp_path / 'data'}"}
-    port = _free_port()
+    port = free_port()
     address = f"--web.listen-address=127.0.0.1:{port}"
     command = [program("prometheus"), *_moved(service["command"], moves), address]
     if shutil.which("wget") is None:
@@ -220,12 +220,6 @@ def _jobs(port: int) -> set[str]:
 
 def _plainly(command: list[str]) -> bool:
     return subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, timeout=10).returncode == 0
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number: int = free.getsockname()[1]
-    return number
 
 
 def _eventually(condition: Callable[[], bool], running: Process) -> None:

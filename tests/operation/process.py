@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,16 +17,11 @@ from typing import Any
 import httpx
 import yaml
 
+from tests.support.ports import free_port
+
 KEY = "sk-" + secrets.token_urlsafe(32)
 ADMIN_KEY = "sk-" + secrets.token_urlsafe(32)
 READ_KEY = "sk-" + secrets.token_urlsafe(32)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def settings(tmp_path: Path, a: str, b: str, **changes: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from gateway.simulator.prefix_cache import PrefixCache
 from gateway.simulator.presets import PRESETS
 from gateway.simulator.scheduler import Scheduler
 from gateway.simulator.sequence import Sequence
-from gateway.simulator.virtual import Served, closed_loop
+from tests.simulator.virtual import Served, closed_loop
 
 OWN = 1_000_000
 

@@ -1,4 +1,4 @@
-"""Addresses that do not answer, each in its own way."""
+"""Ports that are free, and addresses that do not answer, each in its own way."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+
+
+def free_port() -> int:
+    """A port for a program that cannot be told to take any and say which."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
 
 
 @contextmanager

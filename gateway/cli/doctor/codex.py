@@ -43,7 +43,7 @@ def check(case: Case) -> Iterator[Finding]:
     try:
         text = config.read_text()
     except FileNotFoundError:
-        yield _absent(case, folder)
+        yield _absent(folder)
         return
     except (OSError, UnicodeDecodeError) as error:
         yield TOPIC.error(
@@ -70,7 +70,7 @@ def home(case: Case) -> Path:
     return Home(case.home, case.env).path(CONFIG).parent
 
 
-def _absent(case: Case, folder: Path) -> Finding:
+def _absent(folder: Path) -> Finding:
     if not folder.is_dir():
         return TOPIC.ok(f"Codex is not set up here: there is no {folder}.")
     return TOPIC.warning(
