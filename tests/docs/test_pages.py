@@ -48,6 +48,7 @@ RUN_ELSEWHERE = {
     "bench.md": "tests/bench/test_documentation.py",
     "deploy.md": "tests/deploy",
     "engine-settings.md": "tests/cli/test_engine_page.py",
+    "real-engine.md": "tests/real_engine, which make test-engine runs",
 }
 """Pages whose commands other tests run."""
 
