@@ -145,7 +145,8 @@ def _state(result: BenchResult) -> Iterator[str]:
     if result.simulated:
         yield "An engine is simulated: these times say nothing about a real machine."
     if result.interrupted:
-        yield f"Ended early, after {len(result.rounds)} complete turns of arms."
+        turns = len(result.rounds)
+        yield f"Ended early, after {turns} complete {'turn' if turns == 1 else 'turns'} of arms."
 
 
 def _cost(rounds: Sequence[Round]) -> Iterator[str]:

@@ -37,6 +37,15 @@ def stands_at(root: str, ask: Callable[[str], Reply | Unanswered]) -> bool:
     return is_gateway(ask(f"{root}/")) or wants_key(ask(f"{root}/v1/models"))
 
 
+def unlisted(root: str, listing: Reply | Unanswered) -> str:
+    """Why an answer lists no models, as a sentence."""
+    if isinstance(listing, Unanswered):
+        return f"Nothing answers at {root}: {listing.detail}."
+    if listing.status in (401, 403):
+        return f"{root} does not know this key, or got none (HTTP {listing.status})."
+    return f"{root} does not say which models this key may use (HTTP {listing.status})."
+
+
 def listed(listing: Reply | Unanswered) -> list[dict[str, Any]]:
     """The models `GET /v1/models` tells of, each with an `id`; none if it tells nothing."""
     found = listing.member("data") if isinstance(listing, Reply) and listing.ok else None

@@ -65,7 +65,7 @@ def times(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -
     """Show where the time to first token went lately: gateway, network, engine's queue, prefill.
 
     Means of streamed requests over some minutes, of the gateway's own figures and those the
-    engine tells; what an engine does not tell is "-".
+    engine tells, which is asked every 15 seconds; what an engine does not tell is "-".
 
     Example: gateway backends times
     """
@@ -75,6 +75,10 @@ def times(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -
         return
     headings = ("REQUESTS", "TTFT ms", "GATEWAY", "NETWORK", "QUEUE", "PREFILL", "ENGINE'S REST")
     show_table(("BACKEND", "ARM", *headings), [(b.name, b.arm, *_parts(b)) for b in found])
+    if found and all(one.ttft_parts is None for one in found):
+        typer.echo(
+            "No engine has told of streamed requests yet; each is asked every 15 seconds.", err=True
+        )
     for one in found:
         parts = one.ttft_parts
         if parts is not None and not parts.comparable:
@@ -134,7 +138,7 @@ def _parts(backend: BackendView) -> tuple[str, ...]:
         return ("0", *["-"] * 6)
     engine = (parts.engine_queue_ms, parts.engine_prefill_ms, parts.engine_other_ms)
     figures = (parts.total_ms, parts.gateway_ms, parts.network_ms, *engine)
-    return (str(parts.requests), *("-" if ms is None else f"{ms:.1f}" for ms in figures))
+    return (str(parts.requests), *("-" if ms is None else f"{ms:z.1f}" for ms in figures))
 
 
 def _apis(backend: BackendView) -> str:

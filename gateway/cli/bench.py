@@ -23,7 +23,7 @@ from gateway.bench.results import BenchResult, decode, encode
 from gateway.bench.run import Subject
 from gateway.bench.watches import Watched
 from gateway.cli.address import option
-from gateway.cli.answering import listed
+from gateway.cli.answering import listed, unlisted
 from gateway.cli.asking import Asker
 from gateway.cli.key_form import sendable
 from gateway.cli.remote import DEFAULT_URL, Remote
@@ -210,12 +210,10 @@ def _limits(wanted: Sequence[str], options: Options) -> dict[str, float]:
 
 
 def _first_model(root: str, key: str) -> str:
-    models = listed(Asker(PATIENCE)(f"{root}/v1/models", key=key))
+    answer = Asker(PATIENCE)(f"{root}/v1/models", key=key)
+    models = listed(answer)
     if not models:
-        raise GatewayError(
-            f"{root} does not say which models this key may use: nothing listens there, or it does "
-            "not know the key. Set --url, GATEWAY_KEY, or --model."
-        )
+        raise GatewayError(f"{unlisted(root, answer)} Set --url, GATEWAY_KEY, or --model.")
     return str(models[0]["id"])
 
 

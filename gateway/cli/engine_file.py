@@ -49,6 +49,10 @@ def load_engine(path: Path) -> EngineConfig:
 
 def _read(path: Path, above: tuple[Path, ...]) -> tuple[dict[str, Any], list[Fault]]:
     own, faults = read(_content(path), path.name, "model and the settings of its engine")
+    if "backends" in own and "model" not in own:
+        raise ConfigError(
+            [f"{path}: configures the gateway, not an engine: gateway check {path} reads it"]
+        )
     base = own.pop(EXTENDS, None)
     if base is None:
         return own, faults

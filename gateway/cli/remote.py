@@ -93,6 +93,8 @@ class Remote:
             if reply.is_success:
                 return answer
             message = str(answer["error"]["message"])
+            if isinstance(answer["error"].get("code"), int):
+                raise TypeError  # vLLM's errors look like the gateway's, but for a number as code.
         except (ValueError, KeyError, TypeError):
             raise GatewayError(
                 f"What answers at {self._url} is no TTFT Gateway (HTTP {reply.status_code}). Set "

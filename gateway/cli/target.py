@@ -13,7 +13,7 @@ from urllib.parse import quote
 import typer
 
 from gateway.cli.address import configured, option
-from gateway.cli.answering import listed
+from gateway.cli.answering import listed, unlisted
 from gateway.cli.asking import Asker, Reply
 from gateway.cli.key_form import flaws
 from gateway.cli.remote import DEFAULT_URL
@@ -106,8 +106,7 @@ def _with_model(root: str, key: str, wanted: str, settings: Settings | None) -> 
         name, model = next(iter(settings.models.items()))
         return _found(root, key, name, model.context_window, confirmed=False)
     raise GatewayError(
-        f"{root} does not say which models this key may use: the gateway is not running there, or "
-        "does not know the key. Name the model with --model, or mend the address or key."
+        f"{unlisted(root, answer)} Mend the address or the key, or name the model with --model."
     )
 
 

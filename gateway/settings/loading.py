@@ -22,6 +22,10 @@ def load(path: FilePath, env: Mapping[str, str]) -> Settings:
             fault repeats a value.
     """
     data, faults = source.read(_content(path), path.name)
+    if not data.keys() & {"models", "backends"} and data.keys() & {"model", "extends"}:
+        raise ConfigError(
+            [f"{path}: configures an engine, not the gateway: gateway check --engine {path}"]
+        )
     substitution = Substitution(env, path.parent)
     data = substitution.apply(data)
     data, misset = environment.overlay(data, env)

@@ -49,7 +49,7 @@ def test_what_was_not_measured_is_a_dash_and_not_zero() -> None:
 def test_the_simulated_and_the_interrupted_are_called_so() -> None:
     text = shown(replace(RESULT, simulated=True, interrupted=True))
     assert "An engine is simulated: these times say nothing about a real machine." in text
-    assert "Ended early" in text
+    assert "Ended early, after 0 complete turns of arms." in text
     assert "simulated" not in shown(RESULT)
 
 

@@ -160,6 +160,18 @@ def test_times(run: Run, url: str, control: FakeControl) -> None:
     assert answer["vllm-a"]["network_ms"] == 4.5 and answer["vllm-b"] is None
 
 
+def test_times_before_an_engine_was_asked_say_when_there_will_be_some(run: Run, url: str) -> None:
+    result = run("backends", "times")
+    assert result.status == 0
+    assert "each is asked every 15 seconds" in result.err
+
+
+def test_a_rest_of_nothing_has_no_sign(run: Run, url: str, control: FakeControl) -> None:
+    parts = TtftParts(60.0, 10, 10, 100.0, 5.0, 4.5, 20.0, 70.5, -0.01, comparable=True)
+    control.table.backends["vllm-a"].ttft_parts = parts
+    assert run("backends", "times").out.splitlines()[1].split()[-1] == "0.0"
+
+
 def test_times_that_do_not_fit_together_are_told(run: Run, url: str, control: FakeControl) -> None:
     parts = TtftParts(60.0, 10, 25, 100.0, 5.0, 4.5, 20.0, 60.0, 10.5, comparable=False)
     control.table.backends["vllm-a"].ttft_parts = parts

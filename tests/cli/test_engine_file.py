@@ -75,6 +75,13 @@ def test_all_faults_of_one_file_at_once(tmp_path: Path) -> None:
     assert found[1:] == ["port: is given twice, in lines 2 and 4: keep one"]
 
 
+def test_a_gateway_s_configuration_is_told_from_an_engine_s(tmp_path: Path) -> None:
+    path = write(tmp_path, a="server: {}\nmodels: {}\nbackends: {}")
+    assert faults(path) == [
+        f"{path}: configures the gateway, not an engine: gateway check {path} reads it"
+    ]
+
+
 def test_what_is_no_mapping(tmp_path: Path) -> None:
     assert faults(write(tmp_path, a="- model: m")) == [
         "a.yaml: must be a mapping with model and the settings of its engine"

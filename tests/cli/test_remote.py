@@ -90,6 +90,8 @@ def test_an_address_that_is_none(run: Run, address: str) -> None:
         b"HTTP/1.1 404 Not Found\r\ncontent-length: 9\r\n\r\nNot Found",
         b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n<html>hi!",
         b'HTTP/1.1 500 Oops\r\ncontent-length: 15\r\n\r\n{"detail":"no"}',
+        b"HTTP/1.1 404 Not Found\r\ncontent-length: 44\r\n\r\n"
+        b'{"error":{"message":"Not Found","code":404}}',  # as vLLM says it
     ],
 )
 def test_something_else_answers(run: Run, answering: Callable[[bytes], str], answer: bytes) -> None:

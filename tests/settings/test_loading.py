@@ -91,6 +91,17 @@ def test_defaults(tmp_path: Path) -> None:
     assert settings.server.max_header_kib == 64
 
 
+@pytest.mark.parametrize("text", ["model: m\nport: 8000", "extends: baseline.yaml"])
+def test_an_engine_s_configuration_is_told_from_a_gateway_s(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "engine.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(path, {})
+    assert caught.value.faults == [
+        f"{path}: configures an engine, not the gateway: gateway check --engine {path}"
+    ]
+
+
 def test_json_is_a_configuration_too(tmp_path: Path) -> None:
     text = '{\n\t"models": {"m": {"arms": {"a": {"weight": 1, "backends": ["b"]}}}},\n'
     text += '\t"backends": {"b": {"url": "http://127.0.0.1:1"}},\n'

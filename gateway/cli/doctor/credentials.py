@@ -87,9 +87,24 @@ def _asked(case: Case, key: str, source: str) -> Iterator[Finding]:
         )
     else:
         names = ", ".join(case.models)
+        if _asks_for_none(case):
+            yield TOPIC.warning(
+                f"{case.address.root} lists its models ({names}) without a key, too, so whether "
+                f"{masked(key)} of {source} is a key of the gateway is not known.",
+                "The gateway always asks for one: this is an engine or another server.",
+                "gateway doctor --only base-url",
+            )
+            return
         yield TOPIC.ok(f"The key {masked(key)} of {source} is known; it may use {names}.")
         if case.given_model:
             yield _model(case)
+
+
+def _asks_for_none(case: Case) -> bool:
+    if case.is_gateway:
+        return False
+    listing = case.ask(f"{case.address.openai}/models")
+    return isinstance(listing, Reply) and listing.ok
 
 
 def _refused(case: Case, key: str, source: str) -> Finding:

@@ -94,7 +94,8 @@ def _upstream(case: Case, model: str) -> str:
 def _another(server: str, model: str, wanted: str, served: list[str]) -> Finding:
     return TOPIC.error(
         f"{server} serves no model {wanted} but {', '.join(served[:10]) or 'none'}.",
-        "Every request it gets fails with 502, and it counts as up all the same.",
+        "It counts as up, but answers nothing: its requests go to other servers of the model, "
+        "where that is allowed, and fail with 502 or 503 otherwise.",
         f"--served-model-name {wanted}   # where the engine is started; or upstream_model "
         f"under models.{model}",
     )

@@ -35,6 +35,13 @@ async def test_a_good_key_and_its_models(both: Simulated, home: Path) -> None:
     )
 
 
+async def test_an_engine_that_asks_for_no_key_knows_none(both: Simulated, home: Path) -> None:
+    finding = one(await found(case(both.engine.url, home), "credentials"))
+    assert finding.severity is Severity.WARNING
+    assert "without a key, too" in finding.seen
+    assert finding.fix == "gateway doctor --only base-url"
+
+
 @pytest.mark.parametrize(
     ("env", "seen"),
     [({}, "No key was given."), ({"GATEWAY_KEY": ""}, "GATEWAY_KEY is set, but empty.")],

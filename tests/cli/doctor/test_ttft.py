@@ -137,6 +137,7 @@ async def test_an_engine_that_lacks_its_model_is_told_without_the_file(
             finding = one(await ttft(home, it))
     assert finding.severity is Severity.ERROR
     assert finding.seen == "b0 serves no model m but other."
+    assert "go to other servers of the model" in finding.why
     assert finding.fix.startswith("--served-model-name m ")
 
 
