@@ -106,7 +106,7 @@ def _with_model(root: str, key: str, wanted: str, settings: Settings | None) -> 
         name, model = next(iter(settings.models.items()))
         return _found(root, key, name, model.context_window, confirmed=False)
     raise GatewayError(
-        f"{unlisted(root, answer)} Mend the address or the key, or name the model with --model."
+        f"{unlisted(root, answer)} Name the model with --model, or mend the address or key."
     )
 
 

@@ -198,7 +198,7 @@ async def test_engines_that_cannot_be_asked_are_said_and_absent(tmp_path: Path) 
     ("arguments", "status", "words"),
     [
         (("--model", "m"), 1, "trial request failed (connect)"),
-        ((), 1, "does not say which models"),
+        ((), 1, "Nothing answers at http:"),
         (("--workload", "heavy", "--model", "m"), 1, "--workload heavy is none of shared-prefix"),
         (("--workload", "replay", "--model", "m"), 1, "name it with --dataset"),
         (("--api", "embeddings", "--model", "m"), 1, "--api embeddings is none of chat"),
