@@ -1,15 +1,16 @@
 """What an engine's `/metrics` says of its configuration and of its work.
 
 Names and meanings are vLLM's (`vllm/v1/metrics/loggers.py`), those of 0.6-era engines included
-where they differ. Of a page, which has thousands of lines, only those wanted are parsed, so that
-reading one costs the event loop less than a millisecond.
+where they differ. Of a page, which has thousands of lines, only those wanted are parsed. That takes
+less than a millisecond, and of the longest page that is accepted a good part of a second: whoever
+has an event loop to keep reads in a thread, which lets go of the interpreter between slices.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
@@ -32,8 +33,13 @@ _NAMES = (
     *(_CONFIG, _QUERIES, _HITS, _PREEMPTIONS, _FINISHED, _PROMPTED),
     *(_RUNNING, _WAITING, _USAGE, _USAGE_V0, _HIT_RATE_V0),
 )
-_WANTED = re.compile(rf"^(?:{'|'.join(map(re.escape, _NAMES))})[{{ ].*$", re.MULTILINE)
-_ENGINE = re.compile(r"^vllm:", re.MULTILINE)
+_WANTED = re.compile(rf"^(?:{'|'.join(map(re.escape, _NAMES))})[{{ ].{{0,16384}}$", re.MULTILINE)
+_SLICE = 2**17
+"""Characters that are searched in one go."""
+MOST_LINES = 4096
+"""More than 128 ranks have; parsing one takes a hundred times as long as finding it."""
+_BEYOND = 1e18
+"""What no engine counts to, and more than 18 digits of a label say."""
 
 
 class Total(msgspec.Struct, frozen=True):
@@ -123,16 +129,17 @@ def read_page(page: str) -> EnginePage | None:
     """What a page tells; None for one that is no vLLM engine's.
 
     Raises:
-        ValueError: it is no Prometheus text.
+        ValueError: it is no Prometheus text, or none that an engine would write.
     """
-    if not _ENGINE.search(page):
+    if not page.startswith("vllm:") and "\nvllm:" not in page:
         return None
     sums: dict[str, float] = defaultdict(float)
     highest: dict[str, float] = {}
     configs: list[Mapping[str, str]] = []
-    wanted = "\n".join(_WANTED.findall(page))
-    for family in text_string_to_metric_families(wanted):
+    for family in text_string_to_metric_families("\n".join(_wanted(page))):
         for sample in family.samples:
+            if not -_BEYOND < sample.value < _BEYOND:
+                continue  # NaN among them
             sums[sample.name] += sample.value
             highest[sample.name] = max(sample.value, highest.get(sample.name, sample.value))
             if sample.name == _CONFIG:
@@ -153,6 +160,24 @@ def read_page(page: str) -> EnginePage | None:
     )
 
 
+def _wanted(page: str) -> list[str]:
+    found: list[str] = []
+    for start, stop in _slices(page):
+        found += _WANTED.findall(page, start, stop)
+        if len(found) > MOST_LINES:
+            raise ValueError("it has more lines than any engine writes")
+    return found
+
+
+def _slices(page: str) -> Iterator[tuple[int, int]]:
+    """Where pieces of whole lines start and stop."""
+    start = 0
+    while start < len(page):
+        stop = page.find("\n", start + _SLICE) + 1 or len(page)
+        yield start, stop
+        start = stop
+
+
 def _minus(later: float | None, earlier: float | None) -> float | None:
     return None if later is None else later - (earlier or 0)
 
@@ -164,9 +189,8 @@ def _less(later: Total | None, earlier: Total | None) -> Total | None:
 
 
 def _total(sums: Mapping[str, float], name: str) -> Total | None:
-    if f"{name}_count" not in sums:
-        return None
-    return Total(sums[f"{name}_sum"], sums[f"{name}_count"])
+    seconds, count = sums.get(f"{name}_sum"), sums.get(f"{name}_count")
+    return None if seconds is None or count is None else Total(seconds, count)
 
 
 def _hit_rate(
@@ -205,14 +229,15 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
 
 
 def _number(label: str | None) -> int | None:
-    return int(label) if label is not None and label.isdecimal() else None
+    return int(label) if label is not None and label.isdecimal() and len(label) <= 18 else None
 
 
 def _share(label: str) -> float | None:
     try:
-        return float(label)
+        share = float(label)
     except ValueError:
         return None
+    return share if 0 <= share <= 1 else None
 
 
 def _flag(labels: Iterable[str]) -> bool | None:

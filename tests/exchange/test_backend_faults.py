@@ -201,7 +201,14 @@ async def test_what_a_backend_refuses(
 
 
 @pytest.mark.parametrize(
-    ("said", "told"), [("7", "7"), ("3600", "3600"), ("Mon, 30 Nov 2026 00:00:00 GMT", "1")]
+    ("said", "told"),
+    [
+        ("7", "7"),
+        ("3600", "3600"),
+        ("Mon, 30 Nov 2026 00:00:00 GMT", "1"),
+        ("-5", "1"),
+        ("9" * 400, "1"),
+    ],
 )
 @every_api
 async def test_a_backend_says_how_long_to_wait(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+
 import pytest
 
-from gateway.vllm.page import CacheConfig, Total, read_page
+from gateway.vllm.page import MOST_LINES, CacheConfig, Total, read_page
 
 # As vLLM 0.32 writes it, shortened; two data-parallel ranks.
 V1 = """\
@@ -85,6 +88,46 @@ def test_no_lookup_is_no_rate() -> None:
 def test_a_cache_whose_size_is_not_told_is_unknown(size: str) -> None:
     page = read_page(V1.replace('"24560"', f'"{size}"', 1).replace('"1535"', '"None"', 1))
     assert page is not None and page.cache.tokens is None
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e300"])
+def test_what_no_engine_counts_to_is_not_told(value: str) -> None:
+    page = read_page(
+        f"vllm:time_to_first_token_seconds_sum {value}\nvllm:time_to_first_token_seconds_count 1\n"
+        f"vllm:request_queue_time_seconds_sum 1\nvllm:request_queue_time_seconds_count {value}\n"
+        f"vllm:num_requests_running {value}\n"
+    )
+    assert page is not None and (page.ttft, page.queue, page.running) == (None, None, None)
+
+
+@pytest.mark.parametrize(("blocks", "share"), [("9" * 400, "nan"), ("9" * 5000, "inf")])
+def test_a_configuration_that_no_engine_has_is_not_told(blocks: str, share: str) -> None:
+    page = read_page(
+        f'vllm:cache_config_info{{block_size="16",gpu_memory_utilization="{share}",'
+        f'num_gpu_blocks="{blocks}"}} 1.0\n'
+    )
+    assert page is not None and page.cache == CacheConfig(16, None, None, None)
+
+
+def test_every_slice_of_a_long_page_is_read() -> None:
+    line = 'vllm:time_to_first_token_seconds_bucket{engine="0",le="0.001",model_name="m"} 9.0\n'
+    page = read_page("".join(f"vllm:num_preemptions_total 1.0\n{line * 400}" for _ in range(50)))
+    assert page is not None and page.preemptions == 50.0
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "".join(f'vllm:request_success_total{{m="{n}"}} 1\n' for n in range(MOST_LINES * 25)),
+        "vllm:request_success_total{" + 'a="b",' * 1_000_000 + "} 1\n",
+    ],
+    ids=["lines", "labels"],
+)
+def test_a_page_that_no_engine_writes_takes_no_long_time(page: str) -> None:
+    began = time.process_time()
+    with contextlib.suppress(ValueError):
+        read_page(page)
+    assert time.process_time() - began < 1.0
 
 
 def test_another_servers_page_is_no_engines() -> None:

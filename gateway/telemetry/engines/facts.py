@@ -115,7 +115,7 @@ class Interview:
         with contextlib.suppress(httpx.HTTPError, TimeoutError, ValueError):
             async with asyncio.timeout(self._timeout):
                 body = await self._http.get(backend, "/metrics", LONGEST_PAGE)
-            page = read_page(body.decode()) if body is not None else None
+                page = await asyncio.to_thread(read_page, body.decode()) if body else None
             if page is not None:
                 return page.cache
         return CacheConfig()
@@ -145,7 +145,7 @@ class Interview:
         body = await self._http.get(backend, path, longest, patience)
         try:
             return None if body is None else msgspec.json.decode(body, type=kind)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
 
 

@@ -44,7 +44,8 @@ class EngineHttp:
     async def get(
         self, backend: Reachable, path: str, longest: int = LONGEST_ANSWER, patience: float = 1.0
     ) -> bytes | None:
-        """The body of the answer, whatever its status below 500; None for one that is too long.
+        """The body of the answer, whatever its status below 500; None for one that is too long,
+        or compressed all the same: what it would become could be of any length.
 
         Args:
             patience: how many times the timeout it may take.
@@ -61,6 +62,8 @@ class EngineHttp:
         ) as reply:
             if reply.is_server_error:
                 reply.raise_for_status()
+            if reply.headers.get("content-encoding", "identity") != "identity":
+                return None
             async for piece in reply.aiter_bytes():
                 body += piece
                 if len(body) > longest:
@@ -82,4 +85,5 @@ class EngineHttp:
 
 def _headers(backend: Reachable) -> dict[str, str]:
     key = backend.api_key
-    return {} if key is None else {"authorization": f"Bearer {key.decode()}"}
+    headers = {"accept-encoding": "identity"}
+    return headers if key is None else headers | {"authorization": f"Bearer {key.decode()}"}

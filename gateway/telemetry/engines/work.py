@@ -77,7 +77,8 @@ class EngineWork:
         try:
             async with asyncio.timeout(self._timeout):
                 body = await self._http.get(backend, "/metrics", LONGEST_PAGE)
-            page = None if body is None else read_page(body.decode())
+                # In a thread: streams must not wait while a long page is read.
+                page = await asyncio.to_thread(read_page, body.decode()) if body else None
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError):
             return
         if page is None:

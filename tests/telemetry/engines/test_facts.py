@@ -107,6 +107,7 @@ async def test_it_is_asked_once_and_again_after_it_was_down() -> None:
         (MODELS, {"detail": "Not Found"}, EngineFacts("", 8192, LISTED)),
         (MODELS, {"version": "9" * 500}, EngineFacts("9" * 64, 8192, LISTED)),
         (b"<html>", b"\xff", EngineFacts("", None, LISTED)),
+        (b'{"x":' + b"[" * 100_000, VERSION, EngineFacts("0.32.0", None, LISTED)),
         (b"[" * (LONGEST_ANSWER + 1), VERSION, EngineFacts("0.32.0", None, LISTED)),
     ],
 )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import threading
 from collections.abc import Callable
 
 import httpx
 import pytest
 
 from gateway.records import EngineFacts
+from gateway.telemetry.engines import work
 from gateway.telemetry.engines.http import EngineHttp
 from gateway.telemetry.engines.parts import Own
 from gateway.telemetry.engines.work import EngineWork
-from gateway.vllm.page import Total
+from gateway.vllm.page import EnginePage, Total, read_page
 from tests.telemetry.engines.fakes import FakeBackend
 
 
@@ -100,14 +103,36 @@ async def test_a_page_that_cannot_be_read_changes_nothing(
     assert watch.backend.ttft_parts == parts is not None
 
 
+async def test_a_compressed_page_is_not_unpacked() -> None:
+    watch = Watch()
+    packed = gzip.compress(watch.page().content)
+    watch.answer = lambda: httpx.Response(200, headers={"content-encoding": "gzip"}, content=packed)
+    await watch.scrape(1.0, 10)
+    watch.answer = watch.page
+    await watch.scrape(2.0, 20)
+    assert watch.backend.ttft_parts is None, "there is one sample only"
+
+
+async def test_streams_do_not_wait_while_a_page_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    def read(text: str) -> EnginePage | None:
+        threads.append(threading.current_thread())
+        return read_page(text)
+
+    monkeypatch.setattr(work, "read_page", read)
+    await Watch().scrape(1.0, 10)
+    assert threads and threads[0] is not threading.current_thread()
+
+
 async def test_an_engine_that_hangs_is_given_up() -> None:
     async def hang(request: httpx.Request) -> httpx.Response:
         await asyncio.Event().wait()
         raise AssertionError
 
     client = httpx.AsyncClient(transport=httpx.MockTransport(hang))
-    work = EngineWork(
+    scraper = EngineWork(
         EngineHttp(lambda _: client), lambda _: Own(Total(0, 0), Total(0, 0)), timeout=0.05
     )
     async with asyncio.timeout(5):
-        await work.scrape(FakeBackend())
+        await scraper.scrape(FakeBackend())
