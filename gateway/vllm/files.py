@@ -70,8 +70,9 @@ def config_yaml(launch: Launch) -> str:
     Begins with the command that reads it. Source: `load_config_file` of 0.32.0,
     `vllm/utils/argparse_utils.py`, and its forerunners in `vllm/utils.py`.
     """
-    lines = [*comments(launch), f"# {config_command(launch)}"]
-    return "".join(f"{line}\n" for line in lines) + as_yaml(_values(launch))
+    # A value may have several lines, each of which has to stay within the comment.
+    told = [f"# {line}" for line in config_command(launch).splitlines()]
+    return "".join(f"{line}\n" for line in (*comments(launch), *told)) + as_yaml(_values(launch))
 
 
 def config_json(launch: Launch) -> str:

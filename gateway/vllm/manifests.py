@@ -47,7 +47,7 @@ def compose(launch: Launch) -> str:
 def kubernetes(launch: Launch) -> str:
     """A Deployment of one replica; the claim NAME-models it keeps downloaded models on is yours.
 
-    A `$(` that Kubernetes would take for a reference is doubled. Variables that are passed on
+    A `$` that Kubernetes could take for a reference is doubled. Variables that are passed on
     come from a Secret with the Deployment's name.
     """
     config, environment = launch.config, _environment(launch)
@@ -57,7 +57,7 @@ def kubernetes(launch: Launch) -> str:
         "name": "vllm",
         "image": _image(launch),
         "command": ["vllm", "serve"],
-        "args": [word.replace("$(", "$$(") for word in _arguments(launch)],
+        "args": [_doubled(word) for word in _arguments(launch)],
         "env": [_kubernetes_variable(config.name, *item) for item in environment.items()],
         "ports": [{"name": "http", "containerPort": config.port}],
         "resources": {"limits": {"nvidia.com/gpu": launch.gpus}},
@@ -125,7 +125,7 @@ def _compose_value(value: str) -> str:
 def _kubernetes_variable(secret: str, name: str, value: str) -> dict[str, Any]:
     key = referenced(value)
     if key is None:
-        return {"name": name, "value": value.replace("$(", "$$(")}
+        return {"name": name, "value": _doubled(value)}
     return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
 

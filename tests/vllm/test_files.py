@@ -55,6 +55,12 @@ CONFIGS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028"])
+def test_a_value_of_several_lines_sets_nothing_else(end: str) -> None:
+    found = launch(EngineConfig(model="org/model", flags={"chat-template": f"-{end}seed: 7"}))
+    assert yaml.safe_load(config_yaml(found)) == {"model": "org/model", "port": 8000}
+
+
 @pytest.mark.parametrize("version", LOADERS)
 @given(data=CONFIGS)
 def test_the_file_and_the_command_mean_the_same(version: str, data: dict[str, Any]) -> None:

@@ -65,9 +65,16 @@ def test_kubernetes_takes_secrets_from_a_secret_and_keeps_dollars() -> None:
             "name": "HF_TOKEN",
             "valueFrom": {"secretKeyRef": {"name": "chunk-512", "key": "TOKEN"}},
         },
-        {"name": "PRICE", "value": "5$ $$(x)"},
+        {"name": "PRICE", "value": "5$$ $$(x)"},
     ]
-    assert container["args"][-1] == "--chat-template=$$(x) $Y"
+    assert container["args"][-1] == "--chat-template=$$(x) $$Y"
+
+
+def test_what_kubernetes_would_read_as_one_dollar_stays_two() -> None:
+    config = EngineConfig(model="m", env={"PASSWORD": "pa$$word"}, flags={"chat-template": "$$(x)"})
+    container = pod(config)["containers"][0]
+    assert container["env"][-1] == {"name": "PASSWORD", "value": "pa$$$$word"}
+    assert container["args"][-1] == "--chat-template=$$$$(x)"
 
 
 def test_kubernetes_asks_for_gpus_and_waits_for_the_model() -> None:
