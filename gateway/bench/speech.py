@@ -53,7 +53,7 @@ class Speech:
             for event in reader.feed(data):
                 try:
                     said = text(msgspec.json.decode(event.data))
-                except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
+                except _NO_TEXT:
                     continue  # a comment, an announcement, the end
                 if isinstance(said, str):
                     found.append(said)
@@ -115,3 +115,5 @@ _TEXTS: dict[Api, Callable[[Any], Any]] = {
         event["delta"] if event["type"] == "response.output_text.delta" else None
     ),
 }
+
+_NO_TEXT = (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError)

@@ -57,10 +57,11 @@ def bench(
         int | None, typer.Option(min=1, help=f"At a time; {USERS}, or any number with a rate.")
     ] = None,
     request_rate: Annotated[
-        float | None, typer.Option(min=0.001, help="Arrivals a second: an open loop.")
+        float | None, typer.Option(min=0.001, max=1e6, help="Arrivals a second: an open loop.")
     ] = None,
     burstiness: Annotated[
-        float, typer.Option(min=0.01, help="Of arrivals: 1 is Poisson, less comes in bursts.")
+        float,
+        typer.Option(min=0.01, max=1e6, help="Of arrivals: 1 is Poisson, less comes in bursts."),
     ] = 1.0,
     rounds: Annotated[int, typer.Option(min=1, help="That count.")] = 3,
     warm_up: Annotated[bool, typer.Option(help="Begin with a round that does not count.")] = True,
@@ -71,7 +72,9 @@ def bench(
     question_tokens: Annotated[int, typer.Option(min=1, help="Of each question, about.")] = 20,
     cold: Annotated[bool, typer.Option("--cold", help="A new shared prompt each round.")] = False,
     turns: Annotated[int, typer.Option(min=1, help="Of each session.")] = 3,
-    think: Annotated[float, typer.Option(min=0, help="Mean seconds between turns.")] = 0.0,
+    think: Annotated[
+        float, typer.Option(min=0, max=86400, help="Mean seconds between turns.")
+    ] = 0.0,
     slo_ttft_ms: Annotated[
         float | None, typer.Option(help="Goodput counts replies that begin within it.")
     ] = None,
@@ -183,9 +186,12 @@ def bench(
         gpu_arms=_gpu_arms(gpu or []),
     )
     result = uvloop.run(run.bench(subject, watched, console))
-    if json_file is not None:
-        json_file.write_bytes(encode(result))
-    show(result)
+    try:
+        if json_file is not None:
+            json_file.write_bytes(encode(result))
+    finally:
+        # A disk that is full by now does not cost what was measured.
+        show(result)
     if not result.rounds:
         raise GatewayError("No round was complete.")
 

@@ -34,7 +34,8 @@ def test_the_text_of_an_answer_is_put_together(dialect: Dialect) -> None:
 
 def test_a_failed_exchange_has_no_text() -> None:
     for dialect in DIALECTS:
-        for data in (b"", b"<html>", dialect.error, b"data: 7\n\n", b"data: null\n\n"):
+        deep = b"data: " + b"[" * 100_000 + b"\n\n"
+        for data in (b"", b"<html>", dialect.error, b"data: 7\n\n", b"data: null\n\n", deep):
             exchange = Exchange(0.0, reads=[(0.0, data)])
             assert Speech(dialect.api, "m", {}).answer(exchange) == ""
 

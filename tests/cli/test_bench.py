@@ -206,6 +206,10 @@ async def test_engines_that_cannot_be_asked_are_said_and_absent(tmp_path: Path) 
         (("--extra-body", "[]"), 2, "is no JSON object"),
         (("--engine", "http://x", "--model", "m"), 2, "is no NAME=URL"),
         (("--gpu", "a", "--model", "m"), 2, "is no ARM=0,1"),
+        # `vllm bench serve` takes it for all at once: that is a closed loop here.
+        (("--request-rate", "inf", "--model", "m"), 2, "less than or equal to"),
+        (("--burstiness", "inf", "--model", "m"), 2, "less than or equal to"),
+        (("--think", "inf", "--model", "m"), 2, "less than or equal to"),
         (("--url", "nonsense"), 2, "is no http(s)://HOST:PORT"),
         (("--json", "/nowhere/out.json"), 1, "/nowhere/out.json: No such file"),
         (("--dataset", "/nowhere", "--workload", "custom", "--model", "m"), 1, "/nowhere: No such"),
@@ -224,6 +228,16 @@ def test_wrong_use_is_said_in_a_sentence(
     assert found.status == status
     # Typer draws a box around its errors.
     assert words in " ".join(re.sub("[─│╭╮╰╯]", " ", found.err).split())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is always full")
+async def test_a_full_disk_does_not_cost_what_was_measured(tmp_path: Path) -> None:
+    async with serving() as engine:
+        status, said = await command(
+            *("bench", "--url", engine.url, "--rounds", "1", "--json", "/dev/full", *SMALL)
+        )
+    assert status == 1 and "No space left" in said
+    assert "TTFT P50" in said, "the result is printed all the same"
 
 
 async def test_ctrl_c_before_the_first_round_says_so_at_once() -> None:
