@@ -283,8 +283,7 @@ class Attempt:
 
     def _refusal(self) -> AttemptFailed:
         body, wait = b"".join(self._body), find(self._headers, b"retry-after")
-        # It can also be a date, which is as good as none where clocks differ; and so is a wait
-        # that nobody lives to see the end of.
+        # A date is as good as none where clocks differ, and so is a wait for ever.
         retry_after = float(wait) if wait.isdigit() and len(wait) < 10 else None
         return judged(faults.reworded(self._call.api, self._status, body, retry_after=retry_after))
 

@@ -27,6 +27,9 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]{0,4094}[!-~])?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
+RESERVED_KEY = "unknown"
+"""The `key` label of requests without a key that is known."""
+
 RESERVED_MODEL = "unknown"
 """The `model` label of requests that name no configured model."""
 
@@ -34,6 +37,12 @@ RESERVED_MODEL = "unknown"
 def _not_reserved(value: str) -> str:
     if value == RESERVED_MODEL:
         raise fault(f"{RESERVED_MODEL!r} is what metrics call models that are not configured")
+    return value
+
+
+def _no_label(value: str) -> str:
+    if value == RESERVED_KEY:
+        raise fault(f"{RESERVED_KEY!r} is what metrics call requests without a valid key")
     return value
 
 
@@ -168,6 +177,7 @@ KeyName = Annotated[
         "a key's name has 1 to 64 characters, letters, digits and . _ - @ +, and begins with "
         "a letter or a digit",
     ),
+    AfterValidator(_no_label),
 ]
 ModelName = Annotated[
     str,

@@ -90,7 +90,8 @@ class Pool:
             detail = f"no connection{by} within {self.connect_timeout:g} s"
             raise BackendFailed(UNREACHABLE, detail=detail) from None
         except OSError as error:
-            raise BackendFailed(UNREACHABLE, detail=f"cannot connect{by}: {error}") from error
+            why = str(error) or type(error).__name__  # TLS that is cut says nothing
+            raise BackendFailed(UNREACHABLE, detail=f"cannot connect{by}: {why}") from error
         self.opened += 1
         return connection
 

@@ -69,6 +69,12 @@ def test_a_model_s_name_is_no_label_of_the_metrics(tmp_path: Path) -> None:
     ]
 
 
+def test_no_key_goes_by_the_name_of_none(tmp_path: Path) -> None:
+    assert faults(tmp_path, changed(("keys/0/name", "unknown"))) == [
+        "keys[0].name: 'unknown' is what metrics call requests without a valid key"
+    ]
+
+
 def test_a_key_needs_one_secret(tmp_path: Path) -> None:
     assert faults(tmp_path, changed(("keys/0/key", ABSENT))) == [
         f"keys[0]: has neither key nor key_sha256: give one of them; {ADVICE}"

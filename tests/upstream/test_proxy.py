@@ -178,8 +178,9 @@ async def test_a_tunnel_that_is_refused_says_what_the_proxy_said() -> None:
         (b"", "it closed the connection"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"a" * 20_000, "it closed the connection"),
         (b"HTTP/1.1 200 OK\r\n\r\nno TLS at all", "cannot connect by proxy"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", ": ConnectionResetError"),
     ],
-    ids=["no HTTP", "nothing", "an endless head", "no TLS behind it"],
+    ids=["no HTTP", "nothing", "an endless head", "no TLS behind it", "no backend behind it"],
 )
 async def test_what_is_no_proxy(says_what: bytes, detail: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

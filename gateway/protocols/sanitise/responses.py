@@ -160,7 +160,7 @@ def _allow(fields: Fields, names: Names, changes: Changes) -> None:
     raw = changes.get("tools") or fields.get("tools")
     given = elements(msgspec.Raw(raw)) if raw is not None else None
     functions = [_tool(one) for one in given or ()]
-    if not all(isinstance(function, dict) for function in functions):
+    if not all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in functions):
         return  # for the backend to judge
     allowed, mode = choose(decoded(fields["tool_choice"]), functions, names)
     kept = {id(function) for function in allowed}

@@ -162,6 +162,13 @@ def test_allowed_tools_keep_their_bytes() -> None:
     assert names is None
 
 
+@pytest.mark.parametrize("tool", [{}, {"name": ["x"]}])
+def test_tools_without_a_name_are_for_the_backend_to_judge(tool: Any) -> None:
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "x"}]}
+    changes, _ = repair(fields(input="hi", tools=[tool], tool_choice=choice))
+    assert changes == {}
+
+
 @pytest.mark.parametrize(
     "choice",
     [
