@@ -16,9 +16,10 @@ from tests.support.running import ADMIN_KEY, Running, configuration, running
 
 
 async def learnt(it: Running) -> Backend:
+    """The backend once its engine has told everything; its token budget comes last."""
     backend = it.gateway.context.table.backends["b0"]
     async with asyncio.timeout(5):
-        while backend.facts is None:
+        while backend.facts is None or backend.facts.max_num_batched_tokens is None:
             await asyncio.sleep(0.01)
     return backend
 
