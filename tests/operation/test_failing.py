@@ -98,7 +98,7 @@ async def test_a_backend_that_dies_is_left_and_found_again(site: Site) -> None:
 
     await site.it.eventually(8, down)
     assert await site.usable() == 0
-    assert "down (health probes fail)" in await site.state()
+    assert "down (health probes fail: no answer" in await site.state()
     assert "backend b1 is down" in site.it.said
     server = await asyncio.start_server(
         ScriptedBackend(site.engines["b1"]).serve, "127.0.0.1", site.ports["b1"]
