@@ -170,6 +170,15 @@ async def test_a_whole_answer_after_signs_of_life(at: Site) -> None:
     at.play(after(0.25, says(reply % (len(body), body))))
     at.configure(keepalive_interval=0.1)
     response = await at.ask(RESPONSES)
+    assert response.content.startswith(b": keep-alive\n\n")
+    assert b"event: response.completed\n" in response.content
+
+
+async def test_what_cannot_be_read_after_signs_of_life(at: Site) -> None:
+    reply = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>"
+    at.play(after(0.25, says(reply)))
+    at.configure(keepalive_interval=0.1)
+    response = await at.ask(RESPONSES)
     assert "cannot be read" in RESPONSES.failure(response.content)["message"]
 
 
