@@ -10,7 +10,7 @@ from gateway.simulator.prefix_cache import PrefixCache
 from gateway.simulator.presets import PRESETS
 from gateway.simulator.scheduler import Scheduler
 from gateway.simulator.sequence import Sequence
-from tests.simulator.virtual import Served, closed_loop
+from gateway.simulator.virtual import Served, serve
 
 OWN = 1_000_000
 
@@ -43,9 +43,15 @@ def article_load(shared: int = 1600, count: int = 200) -> list[Sequence]:
 
 
 def served(
-    preset: str, chunk: int, load: list[Sequence], concurrency: int, *, seqs: int = 64
+    preset: str,
+    chunk: int,
+    load: list[Sequence],
+    concurrency: int,
+    *,
+    seqs: int = 64,
+    pause: float = 0.0,
 ) -> list[Served]:
-    """`load` on an empty engine of `preset`."""
+    """`load` in a closed loop on an empty engine of `preset`; `pause` as of `serve`."""
     machine = PRESETS[preset]
     engine = scheduler(
         chunk,
@@ -53,7 +59,8 @@ def served(
         blocks=machine.kv_cache_tokens // machine.block_size,
         block_size=machine.block_size,
     )
-    return closed_loop(engine, machine.latency, load, concurrency)
+    first = [(0.0, one) for one in load[:concurrency]]
+    return serve(engine, machine.latency, first, load[concurrency:], pause)
 
 
 def percentile(served: list[Served], percent: float) -> float:

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from gateway.simulator.sequence import Sequence
+from gateway.simulator.virtual import Served
 from tests.simulator.loads import article_load, percentile, sequence, served
-from tests.simulator.virtual import Served
 
 H100 = "h100-llama-70b"
 UNCHUNKED = 8192

@@ -3,7 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-CORES = "prefix_cache sequence scheduler latency presets config tokenizer answer histogram"
+CORES = "prefix_cache sequence scheduler latency presets config tokenizer answer virtual histogram"
 
 
 def test_the_cores_do_no_io() -> None:
