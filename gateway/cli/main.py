@@ -48,6 +48,7 @@ COMMANDS = {
     "why": Command("gateway.cli.why:why", "Explain where a request went and where its time went."),
     "doctor": Command("gateway.cli.doctor.command:doctor", "Find out why a client fails."),
     "bench": Command("gateway.cli.bench:bench", "Load arms or an engine, and time first tokens."),
+    "plan": Command("gateway.cli.plan:plan", "Ask what another chunk size would do."),
     "reload": Command("gateway.cli.reload:reload", "Have it read its configuration anew."),
     "console": Command("gateway.cli.console:console", "Watch and steer it from a browser."),
     "sim": Command("gateway.cli.sim:sim", "Run a simulated vLLM server."),

@@ -1,13 +1,16 @@
-"""`gateway sim`: a simulated vLLM server."""
+"""`gateway sim`: a simulated vLLM server, and its step times fitted to a real one's."""
 
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import Annotated
 
 import typer
 import uvicorn
 
+from gateway.cli.fit import calibrate
+from gateway.planning.calibration import read
 from gateway.simulator.config import EngineConfig
 from gateway.simulator.presets import PRESETS
 from gateway.simulator.server import create_app
@@ -54,6 +57,16 @@ def sim(
     api_key: Annotated[
         str | None, typer.Option(envvar="VLLM_API_KEY", help="Asked for as a Bearer token.")
     ] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(help="Step times from what --fit wrote, not the preset's.")
+    ] = None,
+    fit: Annotated[
+        list[str] | None,
+        typer.Option(help="Run nothing: fit step times to a result of gateway bench."),
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write what was fitted to this file.")
+    ] = None,
 ) -> None:
     """Run a simulated vLLM server: vLLM's scheduler and HTTP surface without a model or a GPU.
 
@@ -63,15 +76,35 @@ def sim(
     As in vLLM, --no-enable-prefix-caching turns the prefix cache off, and
     --long-prefill-token-threshold is the longest chunk of one prompt (0: no limit).
 
+    --fit reads what `gateway bench --json` wrote, once for each file, and says how well it
+    predicts each chunk size from the others. Where a file does not tell its chunk size, name it:
+    --fit 512=FILE. --block-size and --max-num-seqs are those of the measured engines.
+
     Example: gateway sim --port 8001 --model llama-3-70b --max-num-batched-tokens 512
+
+    Example: gateway sim --fit 64=a.json --fit 512=b.json --block-size 16 --json h100.json
+
+    Example: gateway sim --calibration h100.json --max-num-batched-tokens 256
     """
+    if fit:
+        calibrate(
+            fit,
+            block_size=block_size or PRESETS[DEFAULTS.preset].block_size,
+            max_num_seqs=max_num_seqs or DEFAULTS.max_num_seqs,
+            json_file=json_file,
+        )
+        return
+    if json_file is not None:
+        raise typer.BadParameter("is for --fit", param_hint="--json")
+    fitted = None if calibration is None else read(calibration).machine
     try:
         config = EngineConfig(
             model=model,
             preset=preset,
+            latency=None if fitted is None else fitted.latency,
             max_num_batched_tokens=max_num_batched_tokens,
             max_num_seqs=max_num_seqs or min(DEFAULTS.max_num_seqs, max_num_batched_tokens),
-            block_size=block_size,
+            block_size=block_size or (None if fitted is None else fitted.block_size),
             num_gpu_blocks=num_gpu_blocks,
             max_model_len=max_model_len,
             prefix_caching=prefix_caching,
@@ -83,7 +116,8 @@ def sim(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     listener = _listen(host, port)
-    typer.echo(_start_line(config, *listener.getsockname()[:2]))
+    machine = preset if calibration is None else calibration.name
+    typer.echo(_start_line(config, machine, *listener.getsockname()[:2]))
     server = uvicorn.Config(
         create_app(config),
         log_level="warning",
@@ -102,10 +136,10 @@ def _listen(host: str, port: int) -> socket.socket:
         raise OSError(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 
-def _start_line(config: EngineConfig, host: str, port: int) -> str:
+def _start_line(config: EngineConfig, machine: str, host: str, port: int) -> str:
     shown = f"[{host}]" if ":" in host else host
     return (
-        f"simulated vLLM on http://{shown}:{port}: model {config.model}, {config.preset}, "
+        f"simulated vLLM on http://{shown}:{port}: model {config.model}, {machine}, "
         f"max_num_batched_tokens {config.max_num_batched_tokens}, max_num_seqs "
         f"{config.max_num_seqs}, block_size {config.tokens_per_block}, {config.blocks} blocks, "
         f"speed {config.speed:g}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from gateway.simulator.latency import StepLatency
 from gateway.simulator.presets import PRESETS, Preset
 
 
@@ -14,6 +15,7 @@ class EngineConfig:
     Attributes:
         model: the model id it serves.
         preset: which machine is simulated, a name of `PRESETS`.
+        latency: how long its steps take; None for the preset's.
         max_num_batched_tokens: the chunk size: tokens computed in a step, at most.
         max_num_seqs: sequences that run at once, at most.
         block_size: tokens in a block of the KV cache; None for the preset's.
@@ -32,6 +34,7 @@ class EngineConfig:
 
     model: str = "simulated"
     preset: str = "h100-llama-70b"
+    latency: StepLatency | None = None
     max_num_batched_tokens: int = 2048
     max_num_seqs: int = 128
     block_size: int | None = None
@@ -71,7 +74,8 @@ class EngineConfig:
 
     @property
     def machine(self) -> Preset:
-        return PRESETS[self.preset]
+        preset = PRESETS[self.preset]
+        return preset if self.latency is None else replace(preset, latency=self.latency)
 
     @property
     def tokens_per_block(self) -> int:

@@ -12,6 +12,8 @@ from gateway.simulator.latency import StepLatency, Work
 from gateway.simulator.scheduler import Scheduler
 from gateway.simulator.sequence import Sequence
 
+NOTHING = Work()
+
 
 @dataclass(slots=True)
 class Served:
@@ -30,13 +32,19 @@ class Served:
     joined_late: float
     first: float = 0.0
     last: float = 0.0
-    until_first: Work = Work()
-    after_first: Work = Work()
+    until_first: Work = NOTHING
+    after_first: Work = NOTHING
 
     @property
     def ttft(self) -> float:
         """Seconds from arrival to the first token."""
         return self.first - self.arrived
+
+    @property
+    def tpot(self) -> float | None:
+        """Mean seconds of each token after the first; None where there is none."""
+        later = self.sequence.generated - 1
+        return (self.last - self.first) / later if later else None
 
     @property
     def cached(self) -> int:
@@ -73,20 +81,17 @@ def serve(
     under_way: dict[Sequence, tuple[Served, Work]] = {}
     done: list[Served] = []
     now = began = 0.0
-    total = before = Work()
+    total = before = NOTHING
     while coming or under_way:
-        if not under_way:
-            now = began = max(now, coming[0][0])
-            before = total
+        if not under_way and coming[0][0] > now:
+            now = coming[0][0]
         while coming and coming[0][0] <= now:
             arrived, _, sequence = heapq.heappop(coming)
             scheduler.add(sequence)
             # `began` is where the step before this one began, which it came in.
-            late = max(0.0, arrived - began) if arrived < now else 0.0
-            under_way[sequence] = (
-                Served(sequence, arrived, late),
-                before if arrived < now else total,
-            )
+            during = arrived < now
+            served = Served(sequence, arrived, arrived - began if during else 0.0)
+            under_way[sequence] = (served, before if during else total)
         step = scheduler.schedule()
         work = Work.of(step)
         began, before, total = now, total, total.plus(work)

@@ -1,0 +1,97 @@
+"""`gateway sim --fit`: step times from measurements, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gateway.cli.result_file import check_writable
+from gateway.cli.table import plain_table
+from gateway.planning import calibration
+from gateway.planning.calibration import Calibration
+from gateway.planning.results import measured
+from gateway.planning.traffic import Traffic
+
+NAMES = {"ttft": "time to first token", "tpot": "time per later token"}
+
+
+def calibrate(
+    sources: Sequence[str], *, block_size: int, max_num_seqs: int, json_file: Path | None
+) -> None:
+    """Fit, print, and write.
+
+    Args:
+        sources: files, each as `FILE` or `CHUNK=FILE`.
+
+    Raises:
+        GatewayError, OSError: as `measured`, `calibration.calibrate`.
+    """
+    check_writable(json_file)
+    traffic: list[Traffic] = []
+    paths = []
+    for source in sources:
+        chunk, path = _source(source)
+        traffic += measured(path, chunk)
+        paths.append(path.name)
+    console = Console(soft_wrap=True)
+    with Console(stderr=True).status("Fitting, and predicting each chunk size from the others …"):
+        found = calibration.calibrate(
+            traffic, paths, block_size=block_size, max_num_seqs=max_num_seqs
+        )
+    if json_file is not None:
+        json_file.write_bytes(calibration.encode(found))
+    _show(found, console)
+    if json_file is not None:
+        console.print(
+            f"\nWritten to {json_file.name}; use it: gateway sim --calibration, gateway plan."
+        )
+
+
+def _source(text: str) -> tuple[int | None, Path]:
+    head, equals, rest = text.partition("=")
+    if equals and head.isdecimal():
+        if not 0 < int(head) <= 2**31:
+            raise typer.BadParameter(f"{head} is no chunk size", param_hint="--fit")
+        return int(head), Path(rest)
+    return None, Path(text)
+
+
+def _show(found: Calibration, console: Console) -> None:
+    latency = found.machine.latency
+    chunks = ", ".join(map(str, found.chunks))
+    console.print(
+        Text(
+            f"A step takes {latency.base * 1e3:.3g} ms, {latency.per_token * 1e6:.3g} µs a token "
+            f"and {latency.per_pair * 1e9:.3g} ns for each token it attends to; a request "
+            f"{found.machine.overhead * 1e3:.3g} ms more. Fitted to {found.requests} requests at "
+            f"chunk sizes of {chunks}."
+        )
+    )
+    if not found.held_out:
+        console.print(
+            Text("How far off it is at other chunk sizes is not known: measure two or more.")
+        )
+        return
+    console.print(Text("\nEach chunk size, predicted from the others", style="bold"))
+    console.print(_table(found))
+    worst = max(abs(one.error) for one in found.held_out if one.figure == "ttft")
+    console.print(Text(f"\nTimes to first token are off by {worst:.0%} at most."))
+
+
+def _table(found: Calibration) -> Table:
+    rows = [
+        (
+            str(one.chunk),
+            f"{NAMES[one.figure]}, P{one.percent}",
+            f"{one.measured * 1e3:.1f}",
+            f"{one.predicted * 1e3:.1f}",
+            f"{one.error:+.0%}",
+        )
+        for one in found.held_out
+    ]
+    return plain_table(("Chunk", "Figure", "Measured, ms", "Predicted, ms", "Off by"), rows)

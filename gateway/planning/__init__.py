@@ -1,0 +1,1 @@
+"""What another chunk size would do: the simulator fitted to measurements, and asked."""

@@ -1,0 +1,89 @@
+"""A fitted machine as a file: what it was fitted to, and how far off its predictions were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from gateway.errors import GatewayError
+from gateway.planning.fit import Prediction, fit, held_out
+from gateway.planning.replay import Machine
+from gateway.planning.traffic import Traffic
+
+FORMAT = "ttft-gateway-calibration"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Attributes:
+    sources: names of the files it was fitted to.
+    chunks: the chunk sizes in them.
+    requests: how many were measured.
+    held_out: each chunk size predicted from the others; empty where there was one only.
+    """
+
+    machine: Machine
+    sources: tuple[str, ...]
+    chunks: tuple[int, ...]
+    requests: int
+    held_out: tuple[Prediction, ...]
+
+    @property
+    def worst(self) -> float | None:
+        """The largest relative error of a held-out percentile; None where none was held out."""
+        return max((abs(one.error) for one in self.held_out), default=None)
+
+
+class _Head(msgspec.Struct):
+    format: str = ""
+    version: int = 0
+
+
+def calibrate(
+    traffic: Sequence[Traffic], sources: Sequence[str], *, block_size: int, max_num_seqs: int
+) -> Calibration:
+    """Fit all of `traffic`, and each chunk size from the others.
+
+    Raises:
+        GatewayError: as `fit`.
+    """
+    return Calibration(
+        machine=fit(traffic, block_size=block_size, max_num_seqs=max_num_seqs),
+        sources=tuple(sources),
+        chunks=tuple(sorted({one.chunk for one in traffic})),
+        requests=sum(len(one.requests) for one in traffic),
+        held_out=tuple(held_out(traffic, block_size=block_size, max_num_seqs=max_num_seqs)),
+    )
+
+
+def encode(calibration: Calibration) -> bytes:
+    """The file's content."""
+    body = {"format": FORMAT, "version": VERSION} | msgspec.to_builtins(calibration)
+    return msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n"
+
+
+def read(path: Path) -> Calibration:
+    """Raises:
+    GatewayError: it is no calibration, or one of another version.
+    OSError: it cannot be read.
+    """
+    content = path.read_bytes()
+    try:
+        head = msgspec.json.decode(content, type=_Head)
+        if head.format != FORMAT:
+            raise GatewayError(
+                f"{path.name} is no calibration: write one with `gateway sim --fit RESULTS "
+                f"--json {path.name}`."
+            )
+        if head.version != VERSION:
+            raise GatewayError(
+                f"{path.name} has version {head.version} of the calibration, and this gateway "
+                f"reads version {VERSION}: fit anew."
+            )
+        return msgspec.json.decode(content, type=Calibration)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise GatewayError(f"{path.name} is no calibration: {error}.") from None

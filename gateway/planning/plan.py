@@ -1,0 +1,97 @@
+"""What recorded traffic would have come to at other chunk sizes, and how far to trust it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gateway.planning.calibration import Calibration
+from gateway.planning.fit import FIGURES
+from gateway.planning.log import Recorded
+from gateway.planning.outcome import Outcome, at, outcomes
+from gateway.planning.replay import replay
+from gateway.planning.traffic import Traffic
+
+BEHIND = 0.1
+"""Of the recorded time: an engine that is busy for as much longer after it cannot keep up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A percentile in seconds.
+
+    Attributes:
+        error: the relative error that the calibration's predictions of it had, at this chunk size
+            where it was held out and otherwise at the worst of all; None where that is not known.
+    """
+
+    name: str
+    percent: int
+    value: float
+    error: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one chunk size would do.
+
+    Attributes:
+        chunk: None for what was recorded.
+        behind: simulated engines that could not keep up with their traffic.
+    """
+
+    chunk: int | None
+    figures: tuple[Figure, ...]
+    behind: tuple[str, ...] = ()
+
+
+def answer(recorded: Recorded, calibration: Calibration, chunk: int) -> Answer:
+    """Replay every engine's traffic at `chunk`, all engines taken together."""
+    machine = calibration.machine
+    together, behind = Outcome(), []
+    for traffic in recorded.engines:
+        replayed = replay(traffic, machine, chunk)
+        for name, times in outcomes(replayed, machine).predicted.items():
+            together.predicted[name].extend(times)
+        end = max(served.last for _, served in replayed)
+        if end > _allowed(traffic):
+            behind.append(traffic.name)
+    figures = _figures(together.predicted)
+    return Answer(
+        chunk=chunk,
+        figures=tuple(
+            replace(one, error=_error(calibration, chunk, one.name, one.percent)) for one in figures
+        ),
+        behind=tuple(behind),
+    )
+
+
+def observed(recorded: Recorded) -> Answer:
+    """What was measured of the same requests."""
+    times: dict[str, list[float]] = {"ttft": [], "tpot": []}
+    for traffic in recorded.engines:
+        for request in traffic.requests:
+            times["ttft"] += [] if request.ttft is None else [request.ttft]
+            times["tpot"] += [] if request.tpot is None else [request.tpot]
+    return Answer(chunk=None, figures=_figures(times))
+
+
+def _figures(times: dict[str, list[float]]) -> tuple[Figure, ...]:
+    return tuple(
+        Figure(name=name, percent=percent, value=at(times[name], percent))
+        for name, percent in FIGURES
+        if times[name]
+    )
+
+
+def _error(calibration: Calibration, chunk: int, name: str, percent: int) -> float | None:
+    alike = [one for one in calibration.held_out if (one.figure, one.percent) == (name, percent)]
+    same = [one for one in alike if one.chunk == chunk]
+    return max((abs(one.error) for one in same or alike), default=None)
+
+
+def _allowed(traffic: Traffic) -> float:
+    """When an engine that keeps up has ended: some time after the last request came."""
+    longest = max(
+        (one.ttft or 0.0) + (one.tpot or 0.0) * (one.output - 1) for one in traffic.requests
+    )
+    return traffic.requests[-1].at * (1 + BEHIND) + 2 * longest

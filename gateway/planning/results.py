@@ -1,0 +1,76 @@
+"""Traffic from the results of `gateway bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gateway.bench.results import BenchResult, Load, Round, Sample, read
+from gateway.errors import GatewayError
+from gateway.planning.traffic import Request, Traffic
+
+
+def measured(path: Path, chunk: int | None = None) -> list[Traffic]:
+    """Every arm's turn of every round.
+
+    Args:
+        chunk: of all engines that were measured; None for what the results say of each arm.
+
+    Raises:
+        GatewayError: they are no results, or do not say the chunk size or any time.
+        OSError: they cannot be read.
+    """
+    result = read(path)
+    chunks = {arm.arm: _told(arm.engine.get("max_num_batched_tokens")) for arm in result.arms}
+    unknown = [name or path.name for name, known in chunks.items() if not (chunk or known)]
+    if unknown:
+        raise GatewayError(
+            f"{path.name} does not say the max_num_batched_tokens of {', '.join(unknown)}: name "
+            f"it as CHUNK={path.name}, such as 512={path.name}, or give `gateway bench` the "
+            "admin key of a gateway that declares its engines."
+        )
+    found = [_traffic(path, one, result, chunk or chunks[one.arm] or 0) for one in result.rounds]
+    kept = [one for one in found if one.requests]
+    if not kept:
+        raise GatewayError(f"{path.name} holds no streamed reply with its token counts.")
+    return kept
+
+
+def _told(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _traffic(path: Path, turn: Round, result: BenchResult, chunk: int) -> Traffic:
+    samples = sorted(turn.samples, key=lambda one: one.number)
+    return Traffic(
+        name=f"{path.stem}, round {turn.number}",
+        chunk=chunk,
+        requests=tuple(_requests(samples)),
+        users=_users(result.load),
+    )
+
+
+def _users(load: Load) -> int | None:
+    return load.concurrency if load.request_rate is None else None
+
+
+def _requests(samples: Sequence[Sample]) -> list[Request]:
+    """Of those that succeeded; a failed one took its part of the engine, which nobody knows."""
+    return [
+        Request(
+            at=one.due_ms / 1000,
+            prompt=one.prompt_tokens,
+            cached=min(one.cached_tokens or 0, one.prompt_tokens - 1),
+            output=max(1, one.completion_tokens or 1),
+            ttft=one.ttft_ms / 1000,
+            tpot=_tpot(one),
+        )
+        for one in samples
+        if one.error is None and one.ttft_ms is not None and one.prompt_tokens
+    ]
+
+
+def _tpot(sample: Sample) -> float | None:
+    if sample.e2e_ms is None or sample.ttft_ms is None or (sample.completion_tokens or 0) < 2:
+        return None
+    return (sample.e2e_ms - sample.ttft_ms) / 1000 / ((sample.completion_tokens or 0) - 1)
