@@ -133,7 +133,7 @@ def _remarks(found: Recorded, fitted: Calibration, answers: Sequence[Answer]) ->
         )
     if found.left_out:
         said.append(
-            f"{found.left_out} requests of the log are left out, since nobody told their tokens: "
-            "the real engine had more to do."
+            f"Left out, since nobody told their tokens: {found.left_out} of "
+            f"{found.left_out + found.requests} requests. The real engines had more to do."
         )
     return said

@@ -4,6 +4,9 @@ With the order of steps known, every time is linear in the parameters: TTFT = a 
 tokens + c · pairs + overhead, less what had passed of the step that the request came in. The order
 depends on the times only a little, in a closed loop hardly at all, so replaying and fitting in
 turns settles after a few of both.
+
+In a closed loop a request whose engine is busy with others waits for their steps from the moment
+the one before it ended; the overhead passes meanwhile, and such times say nothing of it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from statistics import median
 
 from gateway.errors import GatewayError
 from gateway.planning.outcome import at, outcomes
-from gateway.planning.replay import Machine, replay
+from gateway.planning.replay import SHORTEST_PAUSE, Machine, replay
 from gateway.planning.traffic import Traffic
 from gateway.simulator.latency import StepLatency
 
@@ -25,6 +28,8 @@ SETTLED = 0.005
 """Relative change of a parameter that ends the turns."""
 OUTLIER = 0.1
 """Relative error from which on a request counts less: a pause of the machine is no step."""
+EXPLAINED = 0.01
+"""Of some request's time: if its steps took less, nothing was learned of them."""
 START = StepLatency(base=0.01, per_token=0.0001, per_pair=1e-9)
 
 
@@ -110,9 +115,12 @@ def _solve(traffic: Sequence[Traffic], machine: Machine) -> tuple[float, float, 
     rows, times = [], []
     for one in traffic:
         for request, served in replay(one, machine, one.chunk):
-            if request.ttft is not None:
-                rows.append((*served.until_first, 1.0))
-                times.append(request.ttft + served.joined_late)
+            if request.ttft is None:
+                continue
+            busy = one.users is not None and served.arrived > 0 and served.joined_late > 0
+            pause = max(machine.overhead, SHORTEST_PAUSE) if busy else 0.0
+            rows.append((*served.until_first, 0.0 if busy else 1.0))
+            times.append(request.ttft + served.joined_late - pause)
     design = np.array(rows) / np.array(times)[:, None]
     # Pairs are counted in millions and steps in ones; scipy's own scaling starts from the result.
     scale = np.linalg.norm(design, axis=0)
@@ -126,7 +134,7 @@ def _solve(traffic: Sequence[Traffic], machine: Machine) -> tuple[float, float, 
         f_scale=OUTLIER,
     )
     a, b, c, overhead = (float(value) for value in solved.x / np.where(scale == 0, 1.0, scale))
-    if a + b + c <= 0:
+    if (scaled[:, :3] @ solved.x[:3]).max() < EXPLAINED:
         raise GatewayError("The measured times depend on nothing that was computed.")
     return a, b, c, overhead
 

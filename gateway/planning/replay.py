@@ -18,6 +18,10 @@ from gateway.simulator.sequence import Sequence as Prompt
 from gateway.simulator.virtual import Served, serve
 
 
+SHORTEST_PAUSE = 1e-5
+"""Seconds until a user's next request: however short, the engine's next step has begun."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """An engine on some hardware, whatever its chunk size.
@@ -55,7 +59,7 @@ def replay(traffic: Traffic, machine: Machine, chunk: int) -> list[tuple[Request
             machine.latency,
             [(0.0, prompt) for prompt in prompts[: traffic.users]],
             prompts[traffic.users :],
-            machine.overhead,
+            max(machine.overhead, SHORTEST_PAUSE),
         )
     return [(requests[one.sequence], one) for one in served]
 

@@ -1,0 +1,136 @@
+"""`gateway sim --fit`, and `gateway plan` with what it wrote."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.planning.traffic import Traffic
+from tests.planning.made import KNOWN, family, log_line, requests, timed, write, write_log
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results at two chunk sizes, and a log of an engine at the larger one."""
+    path = tmp_path_factory.mktemp("plan")
+    for traffic in family(64, 512):
+        write(path / f"{traffic.chunk}.json", traffic)
+    its = timed(Traffic(name="b0", chunk=512, requests=requests(60, seed=7, rate=2.0)))
+    write_log(path / "access.jsonl", [log_line(one) for one in its.requests])
+    return path
+
+
+@pytest.fixture
+def calibration(run: Run, folder: Path) -> Path:
+    file = folder / "calibration.json"
+    fit(run, folder, 64, 512, "--json", str(file))
+    return file
+
+
+def fit(run: Run, folder: Path, *arguments: object) -> Any:
+    chunks = [f"{one}={folder}/{one}.json" for one in arguments if isinstance(one, int)]
+    more = [one for one in arguments if isinstance(one, str)]
+    sources = [part for one in chunks for part in ("--fit", one)]
+    return run("sim", *sources, "--block-size", "16", "--max-num-seqs", "32", *more)
+
+
+def test_a_fit_tells_its_parameters_and_its_errors(run: Run, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    done = fit(run, folder, 64, 512, "--json", str(file))
+    assert done.status == 0
+    assert "A step takes 12 ms, 50 µs a token and 60 ns for each token it attends to" in done.out
+    assert "Fitted to 120 requests at chunk sizes of 64, 512." in done.out
+    assert "Each chunk size, predicted from the others" in done.out
+    rows = [line.split() for line in done.out.splitlines() if "P90" in line]
+    assert [row[0] for row in rows] == ["64", "64", "512", "512"]
+    assert "off by" in done.out and "gateway sim --calibration" in done.out
+    machine = json.loads(file.read_text())["machine"]
+    assert machine["latency"]["base"] == pytest.approx(KNOWN.latency.base, rel=0.02)
+    assert (machine["block_size"], machine["max_num_seqs"]) == (16, 32)
+
+
+def test_one_chunk_size_says_nothing_of_others(run: Run, folder: Path) -> None:
+    done = fit(run, folder, 512)
+    assert "is not known: measure two or more" in done.out
+
+
+def test_a_plan_shows_what_was_and_what_would_be(run: Run, folder: Path, calibration: Path) -> None:
+    arguments = ("--calibration", str(calibration), "--chunk", "512", "--chunk", "64")
+    done = run("plan", str(folder / "access.jsonl"), *arguments)
+    assert done.status == 0
+    assert "60 requests to 1 engine, replayed on a simulated engine" in done.out
+    rows = [line for line in done.out.splitlines() if line.startswith(("meas", "64", "512"))]
+    measured, small, same = ([float(n) for n in numbers(row)] for row in rows)
+    assert "simulated" in rows[1] and "± " in rows[1]
+    assert same == pytest.approx(measured, rel=0.05)
+    assert small[0] > 1.3 * measured[0], "long prompts take more steps"
+
+
+def numbers(row: str) -> list[str]:
+    return [word for word in row.split() if "." in word]
+
+
+def test_a_plan_as_json(run: Run, folder: Path, calibration: Path, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    log = str(folder / "access.jsonl")
+    run("plan", log, "--calibration", str(calibration), "--chunk", "64", "--json", str(file))
+    content = json.loads(file.read_text())
+    assert content["simulated"] is True and content["requests"] == 60
+    measured, foretold = content["answers"]
+    assert (measured["chunk"], foretold["chunk"]) == (None, 64)
+    assert foretold["figures"][0].keys() == {"name", "percent", "value", "error"}
+
+
+def test_a_plan_says_what_to_doubt(run: Run, folder: Path, calibration: Path) -> None:
+    log = folder / "more.jsonl"
+    lines = (folder / "access.jsonl").read_text().splitlines()
+    lines.append(json.dumps(json.loads(lines[-1]) | {"prompt_tokens": None}))
+    log.write_text("".join(f"{line}\n" for line in lines))
+    done = run("plan", str(log), "--calibration", str(calibration), "--chunk", "8")
+    assert "8 lies outside of the chunk sizes that were measured (64 to 512)" in done.out
+    assert "At 8 the simulated engine does not keep up with b0" in done.out
+    assert "nobody told their tokens: 1 of 61 requests." in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["sim", "--fit", "nowhere.json"], 1, "nowhere.json: No such file or directory"),
+        (["sim", "--fit", "0=a.json"], 2, "0 is no chunk size"),
+        (["sim", "--json", "c.json"], 2, "is for --fit"),
+        (["sim", "--calibration", "{folder}/64.json"], 1, "64.json is no calibration"),
+        (["plan", "{folder}/access.jsonl"], 2, "--calibration"),
+        (
+            ["plan", "{folder}/access.jsonl", "--calibration", "{folder}/access.jsonl"],
+            1,
+            "access.jsonl is no calibration",
+        ),
+        (["sim", "--fit", "{folder}/64.json"], 1, "does not say the max_num_batched_tokens"),
+    ],
+)
+def test_wrong_files(
+    run: Run, folder: Path, arguments: list[str], status: int, message: str
+) -> None:
+    done = run(*(one.format(folder=folder) for one in arguments))
+    assert (done.status, message in " ".join(done.err.split())) == (status, True), done.err
+
+
+def test_a_simulated_engine_takes_its_step_times_from_it(calibration: Path) -> None:
+    command = [sys.executable, "-m", "gateway", "sim", "--port", "0", "--calibration"]
+    process = subprocess.Popen([*command, str(calibration)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "model simulated, calibration.json, max_num_batched_tokens 2048" in line
+        assert "block_size 16" in line
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)

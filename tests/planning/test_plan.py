@@ -1,0 +1,84 @@
+"""What another chunk size would do, against a machine that knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import GatewayError
+from gateway.planning.calibration import Calibration, calibrate, encode, read
+from gateway.planning.log import Recorded
+from gateway.planning.plan import Answer, answer, observed
+from gateway.planning.traffic import Traffic
+from tests.planning.made import KNOWN, family, requests, timed
+
+CALIBRATION = calibrate(family(64, 512), ["a", "b"], block_size=16, max_num_seqs=32)
+
+
+def traffic(chunk: int, name: str = "b0", rate: float = 2.0) -> Traffic:
+    its = requests(80, seed=7, rate=rate)
+    return timed(Traffic(name=name, chunk=chunk, requests=its))
+
+
+def values(found: Answer) -> list[float]:
+    return [one.value for one in found.figures]
+
+
+def test_another_chunk_size_is_foretold() -> None:
+    """Recorded at 512, asked about 128, compared with what 128 really does."""
+    recorded = Recorded(engines=(traffic(512), traffic(512, "b1")), left_out=0)
+    truth = Recorded(engines=(traffic(128), traffic(128, "b1")), left_out=0)
+    foretold = answer(recorded, CALIBRATION, 128)
+    assert values(foretold) == pytest.approx(values(observed(truth)), rel=0.03)
+    assert values(foretold)[0] > 1.2 * values(observed(recorded))[0]
+    assert not foretold.behind
+
+
+def test_beside_it_stands_how_far_off_such_predictions_were() -> None:
+    recorded = Recorded(engines=(traffic(512),), left_out=0)
+    errors = {(p.chunk, p.figure, p.percent): abs(p.error) for p in CALIBRATION.held_out}
+    seen = [one.error for one in answer(recorded, CALIBRATION, 64).figures]
+    assert seen == [errors[64, "ttft", 50], errors[64, "ttft", 90], errors[64, "tpot", 50],
+                    errors[64, "tpot", 90]]  # fmt: skip
+    other = answer(recorded, CALIBRATION, 128).figures[0]
+    assert other.error == max(errors[64, "ttft", 50], errors[512, "ttft", 50])
+    unknown = replace(CALIBRATION, held_out=())
+    assert [one.error for one in answer(recorded, unknown, 128).figures] == [None] * 4
+
+
+def test_an_engine_that_cannot_keep_up_is_named() -> None:
+    busy = Recorded(engines=(traffic(2048, rate=12.0), traffic(2048, "calm", 2.0)), left_out=0)
+    assert answer(busy, CALIBRATION, 32).behind == ("b0",)
+    assert not answer(busy, CALIBRATION, 2048).behind
+
+
+def test_a_calibration_is_read_back(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_bytes(encode(CALIBRATION))
+    assert read(file) == CALIBRATION
+    assert CALIBRATION.machine.latency.base == pytest.approx(KNOWN.latency.base, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "c.json is no calibration"),
+        (b"{}", "write one with `gateway sim --fit RESULTS --json c.json`"),
+        (b'{"format":"ttft-gateway-calibration","version":2}', "version 2 .* reads version 1"),
+        (b'{"format":"ttft-gateway-calibration","version":1}', "c.json is no calibration: "),
+        (b"[" * 100_000, "c.json is no calibration"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "c.json"
+    file.write_bytes(content)
+    with pytest.raises(GatewayError, match=message):
+        read(file)
+
+
+def test_a_calibration_knows_what_it_rests_on() -> None:
+    found: Calibration = CALIBRATION
+    assert (found.chunks, found.requests, found.sources) == ((64, 512), 120, ("a", "b"))
+    assert found.worst == max(abs(one.error) for one in found.held_out)

@@ -1,0 +1,56 @@
+"""Bench results as traffic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gateway.bench.results import ErrorKind, encode
+from gateway.errors import GatewayError
+from gateway.planning.results import measured
+from tests.planning.made import family, result, write
+
+(CLOSED,) = family(64)
+(OPEN,) = family(64, users=None, rate=4.0)
+
+
+@pytest.mark.parametrize("traffic", [CLOSED, OPEN], ids=["closed", "open"])
+def test_what_was_sent_is_read_back(tmp_path: Path, traffic: object) -> None:
+    assert isinstance(traffic, type(CLOSED))
+    (found,) = measured(write(tmp_path / "r.json", traffic, max_num_batched_tokens=64))
+    assert (found.name, found.chunk, found.users) == ("r, round 1", 64, traffic.users)
+    for one, wanted in zip(found.requests, traffic.requests, strict=True):
+        assert (one.prompt, one.cached, one.output) == (wanted.prompt, wanted.cached, wanted.output)
+        assert one.at == pytest.approx(wanted.at)
+        assert one.ttft == pytest.approx(wanted.ttft)
+        assert one.tpot == pytest.approx(wanted.tpot)
+
+
+def test_a_named_chunk_size_goes_before_the_files(tmp_path: Path) -> None:
+    file = write(tmp_path / "r.json", CLOSED, max_num_batched_tokens=64)
+    assert [one.chunk for one in measured(file, 512)] == [512]
+
+
+def test_a_file_that_does_not_tell_it_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    file = write(tmp_path / "r.json", CLOSED)
+    assert measured(file, 512)
+    with pytest.raises(GatewayError, match=r"does not say the max_num_batched_tokens of a: name"):
+        measured(file)
+
+
+def test_failed_requests_are_left_out(tmp_path: Path) -> None:
+    whole = result(CLOSED, max_num_batched_tokens=64)
+    samples = whole.rounds[0].samples
+    broken = (replace(samples[0], error=ErrorKind.CUT), replace(samples[1], ttft_ms=None))
+    rounds = (replace(whole.rounds[0], samples=broken + samples[2:]),)
+    file = tmp_path / "r.json"
+    file.write_bytes(encode(replace(whole, rounds=rounds)))
+    (found,) = measured(file)
+    assert len(found.requests) == len(samples) - 2
+    file.write_bytes(encode(replace(whole, rounds=(replace(rounds[0], samples=broken),))))
+    with pytest.raises(
+        GatewayError, match=r"r\.json holds no streamed reply with its token counts"
+    ):
+        measured(file)
