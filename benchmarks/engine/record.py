@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    sizes = folder / "sizes.jsonl"
-    sizes.write_text("".join(f"{json.dumps(line)}\n" for line in _sizes(REQUESTS)))
+    lengths = folder / "sizes.jsonl"
+    lengths.write_text("".join(f"{json.dumps(line)}\n" for line in sizes(REQUESTS)))
     installation = installed()
     files = []
     for chunk in options.chunk or Plan().budgets:
@@ -48,13 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             tempfile.TemporaryDirectory() as scratch,
             serving(installation, Path(scratch), [Launch(chunk)]) as (engine,),
         ):
-            _bench(engine, sizes, file)
+            _bench(engine, lengths, file)
         files.append(f"--fit {chunk}={shlex.quote(str(file))}")
     print(f"gateway sim {' '.join(files)}")
     return 0
 
 
-def _sizes(count: int) -> list[dict[str, object]]:
+def sizes(count: int) -> list[dict[str, object]]:
     """As an access log tells them: as many short prompts as long ones, by their logarithm."""
     source = random.Random(SEED)
     steps = LONGEST / SHORTEST
@@ -72,10 +72,10 @@ def _sizes(count: int) -> list[dict[str, object]]:
     ]
 
 
-def _bench(engine: Engine, sizes: Path, file: Path) -> None:
+def _bench(engine: Engine, lengths: Path, file: Path) -> None:
     command = [
         sys.executable, "-m", "gateway", "bench", "--url", engine.url, "--model", MODEL,
-        "--engine", f"vllm={engine.url}", "--workload", "replay", "--dataset", str(sizes),
+        "--engine", f"vllm={engine.url}", "--workload", "replay", "--dataset", str(lengths),
         "--requests", str(REQUESTS), "--concurrency", str(USERS), "--seed", str(SEED),
         "--threshold", "p90=off", "--threshold", "hit-rate=off",
         # A model of random weights may end its answer at once.

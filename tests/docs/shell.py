@@ -25,7 +25,9 @@ FAILED = "--failed:"
 
 _ADDRESS = re.compile(r"https?://[\w.]+:\d+")
 _PORT = re.compile(rf"(?<![\d.])({'|'.join(map(str, PORTS))})(?!\d)")
-_SERVER = re.compile(r"^(gateway (?:serve|sim|console)\b[^\n#&>]*?) *(#.*)?$", re.MULTILINE)
+_SERVER = re.compile(
+    r"^(gateway (?:serve|sim(?! --fit)|console)\b[^\n#&>]*?) *(#.*)?$", re.MULTILINE
+)
 _WAITING = re.compile(r"> *(\S+)(?: 2>&1)? &$", re.MULTILINE)
 
 

@@ -29,6 +29,7 @@ SITTINGS = {
     ("shift-a-canary.md",): SET_UP,
     ("connect-a-client.md",): SET_UP,
     ("read-the-dashboard.md", "troubleshooting.md", "console.md"): WITH_TRAFFIC,
+    ("plan-a-chunk-size.md",): WITH_TRAFFIC,
     ("configuration.md",): (),
 }
 """The pages read in one sitting, and the sections of `COMPARE` that have to come first."""

@@ -106,7 +106,7 @@ def test_a_bomb_takes_no_more_than_the_limit(coding: str) -> None:
         packed = b"".join(packer.compress(bytes(2**22)) for _ in range(64)) + packer.flush()
     else:
         packed = PACK[coding](bytes(2**26))
-    began = time.perf_counter()
+    began = time.process_time()
     tracemalloc.start()
     try:
         with pytest.raises(TooLarge):
@@ -115,7 +115,7 @@ def test_a_bomb_takes_no_more_than_the_limit(coding: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 24 * LIMIT
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_a_bomb_of_many_parts() -> None:
@@ -129,7 +129,7 @@ def test_many_empty_parts_do_not_take_long() -> None:
     """A part costs time even where it brings nothing."""
     for coding in ("gzip", "zstd"):
         packed = PACK[coding](b"") * 500_000
-        began = time.perf_counter()
+        began = time.process_time()
         with pytest.raises(BadRequest, match="more than 1000 compressed parts"):
             decode(packed, coding.encode(), LIMIT)
-        assert time.perf_counter() - began < 0.5
+        assert time.process_time() - began < 0.5

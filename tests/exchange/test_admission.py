@@ -10,6 +10,7 @@ import pytest
 
 from gateway.records import Outcome
 from tests.support.apis import CHAT, RESPONSES, Dialect
+from tests.support.patience import SLACK
 from tests.support.scripted import Received
 from tests.support.site import Site, answers, both, every_api, hangs_up, own, until
 
@@ -64,7 +65,8 @@ async def test_a_backend_never_gets_more_than_it_has_places(at: Site, stream: bo
         assert line.body_complete and line.admitted and line.sent
         assert line.body_complete <= line.admitted <= line.sent
         waits.append(line.admitted - line.body_complete)
-    assert sorted(waits)[1] < 0.04 and max(waits) > 0.15, "five rounds of two"
+    rounds = sorted(waits)[::2]
+    assert all(wait > 0.045 * number for number, wait in enumerate(rounds)), "five rounds of two"
     assert at.backend().outstanding == 0
 
 
@@ -96,7 +98,7 @@ async def test_a_full_queue(at: Site, dialect: Dialect, stream: bool) -> None:
     await until(lambda: gate.depth == 1)
     began = time.monotonic()
     response = await at.ask(dialect, stream=stream)
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < SLACK
     assert response.status_code == 503
     assert int(response.headers["retry-after"]) >= 1
     error = response.json()["error"]
@@ -159,7 +161,7 @@ async def test_a_backend_that_goes_while_a_request_waits_for_it(at: Site) -> Non
     at.backend().enabled = False
     at.gateway.wake()
     try:
-        response = await asyncio.wait_for(waiting, 1)
+        response = await asyncio.wait_for(waiting, SLACK)
     finally:
         at.backend().enabled = True
     assert response.status_code == 503

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.routing.circuit import Circuit, State
 from tests.support.apis import CHAT
+from tests.support.patience import SLACK
 from tests.support.scripted import Received
 from tests.support.site import (
     Site,
@@ -112,7 +113,7 @@ async def test_an_open_circuit_and_nobody_else(at: Site) -> None:
     assert (await at.ask(CHAT)).status_code == 502
     began = time.monotonic()
     response = await at.ask(CHAT)
-    assert response.status_code == 503 and time.monotonic() - began < 0.5
+    assert response.status_code == 503 and time.monotonic() - began < SLACK
     assert "retry-after" in response.headers
     assert len(at.backends[0].requests) == 1
 
@@ -136,7 +137,7 @@ async def test_a_hung_backend_blocks_nobody_else(at: Site) -> None:
     began = time.monotonic()
     for _ in range(5):
         await at.expect_good(CHAT, stream=True, headers={"x-gateway-arm": "a1"})
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < SLACK
     for one in hung:
         one.cancel()
     await until(lambda: at.backend().outstanding == 0)

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.records import NoToken, Outcome
 from tests.support.apis import CHAT, MESSAGES, RESPONSES, Dialect
+from tests.support.patience import SLACK
 from tests.support.scripted import Received, chunk
 from tests.support.site import (
     Script,
@@ -37,7 +38,7 @@ async def timed(at: Site, dialect: Dialect, **options: Any) -> tuple[Any, float]
 
 async def expect_closed(at: Site) -> None:
     """The backend was told to stop, and nothing is left behind."""
-    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), 0.5)
+    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), SLACK)
     await until(lambda: at.backend().outstanding == 0)
 
 
@@ -64,15 +65,26 @@ def pings(dialect: Dialect, content: bytes) -> tuple[int, int]:
 @every_api
 async def test_a_long_first_token_is_bridged(at: Site, dialect: Dialect) -> None:
     """litellm#34819: no bytes during a long prefill, and a load balancer cut the stream."""
-    at.play(after(0.5, answers(dialect)))
+    enough = asyncio.Event()
+
+    async def late(request: Received, writer: asyncio.StreamWriter) -> None:
+        await enough.wait()
+        await answers(dialect)(request, writer)
+
+    at.play(late)
     at.configure(keepalive_interval=0.15)
     began = time.monotonic()
+    content = b""
     async with at.client.stream("POST", dialect.path, json=dialect.streamed) as response:
-        assert 0.13 < time.monotonic() - began < 0.4, "the head waits for the first keep-alive"
+        assert time.monotonic() - began > 0.13, "the head waits for the first keep-alive"
         assert response.headers["content-type"].startswith("text/event-stream")
         assert response.headers["x-gateway-backend"] == "b0"
-        content = await response.aread()
-    assert pings(dialect, content) == (3, 0)
+        async for part in response.aiter_raw():
+            content += part
+            if content.count(dialect.first_keepalive) >= 3:
+                enough.set()
+    before, behind = pings(dialect, content)
+    assert before >= 3 and behind == 0
     assert content.endswith(b"".join(dialect.frames))
     record = await at.record()
     line = record.timeline
@@ -146,8 +158,8 @@ async def test_a_limit_that_passes_after_signs_of_life(at: Site, dialect: Dialec
     at.play(silent)
     at.configure(keepalive_interval=0.1, timeouts={"first_token": 0.35})
     response, took = await timed(at, dialect)
-    assert 0.33 < took < 0.8
-    assert response.content.count(dialect.first_keepalive) == 3
+    assert 0.33 < took < 0.35 + SLACK
+    assert 1 <= response.content.count(dialect.first_keepalive) <= 3
     assert "first token" in dialect.failure(response.content)["message"]
     await expect_closed(at)
 

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.records import NoToken, Outcome
 from tests.support.apis import CHAT, Dialect
+from tests.support.patience import SLACK
 from tests.support.scripted import Received
 from tests.support.site import (
     Script,
@@ -34,7 +35,7 @@ async def timed(at: Site, dialect: Dialect, **options: Any) -> tuple[Any, float]
 
 async def expect_closed(at: Site) -> None:
     """The backend was told to stop, and nothing is left behind."""
-    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), 0.5)
+    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), SLACK)
     await until(lambda: at.backend().outstanding == 0)
 
 
@@ -57,7 +58,7 @@ async def test_no_first_token_in_time(at: Site, dialect: Dialect, head: bool) ->
     at.configure(timeouts={"first_token": 0.2})
     response, took = await timed(at, dialect)
     assert response.status_code == 504
-    assert 0.18 < took < 0.8
+    assert 0.18 < took < 0.2 + SLACK
     assert "longer than the 0.2 s this gateway allows for the first token" in response.text
     await expect_closed(at)
     record = await at.record()
@@ -72,7 +73,7 @@ async def test_events_without_a_token_do_not_count_as_one(at: Site, dialect: Dia
     at.play(streams(*dialect.opening, then=silent))
     at.configure(timeouts={"first_token": 0.2})
     response, took = await timed(at, dialect)
-    assert response.status_code == 200 and 0.18 < took < 0.8
+    assert response.status_code == 200 and 0.18 < took < 0.2 + SLACK
     assert "for the first token" in dialect.failure(response.content)["message"]
     await expect_closed(at)
     assert (await at.record()).no_token is NoToken.TIMEOUT
@@ -85,7 +86,7 @@ async def test_too_long_between_two_tokens(at: Site, dialect: Dialect) -> None:
     at.play(streams(*sent, then=silent))
     at.configure(timeouts={"idle": 0.2})
     response, took = await timed(at, dialect)
-    assert response.status_code == 200 and 0.18 < took < 0.8
+    assert response.status_code == 200 and 0.18 < took < 0.2 + SLACK
     assert response.content.startswith(b"".join(sent))
     assert "between two tokens" in dialect.failure(response.content)["message"]
     await expect_closed(at)
@@ -94,11 +95,11 @@ async def test_too_long_between_two_tokens(at: Site, dialect: Dialect) -> None:
 
 
 async def test_a_steady_stream_may_take_longer_than_the_idle_limit(at: Site) -> None:
-    frames = CHAT.opening + CHAT.tokens * 6 + CHAT.ending
+    frames = CHAT.opening + CHAT.tokens * 15 + CHAT.ending
     at.play(streams(*frames, pause=0.04))
-    at.configure(timeouts={"idle": 0.4, "first_token": 0.5})
+    at.configure(timeouts={"idle": 1.0, "first_token": SLACK})
     response, took = await timed(at, CHAT)
-    assert response.content == b"".join(frames) and took > 0.5
+    assert response.content == b"".join(frames) and took > 1.0
 
 
 async def test_a_late_first_token_is_not_idle(at: Site) -> None:
@@ -117,7 +118,7 @@ async def test_the_whole_request_takes_too_long(at: Site, dialect: Dialect, stre
     at.play(streams(*frames, pause=0.02) if stream else silent)
     at.configure(timeouts={"total": 0.3})
     response, took = await timed(at, dialect, stream=stream)
-    assert 0.28 < took < 0.9
+    assert 0.28 < took < 0.3 + SLACK
     if stream:
         assert response.status_code == 200
         message = dialect.failure(response.content)["message"]
@@ -141,7 +142,7 @@ async def test_a_limit_is_not_a_reason_to_try_elsewhere(at: Site) -> None:
     at.play(silent, answers(CHAT))
     at.configure(models=at.arms(["b0"], ["b1"]), timeouts={"first_token": 0.2})
     response, took = await timed(at, CHAT)
-    assert response.status_code == 504 and took < 0.8
+    assert response.status_code == 504 and took < 0.2 + SLACK
     assert not at.backends[1].requests
 
 
