@@ -21,6 +21,7 @@ from gateway.admission.gate import Gate
 from gateway.edge.asgi import FrontDoor
 from gateway.edge.cold import add_routes
 from gateway.edge.paths import HotPaths
+from gateway.engines.engines import Engines
 from gateway.exchange.context import Context, request_ids
 from gateway.exchange.pins import Pins
 from gateway.keys.keyring import Key, KeyRing
@@ -34,7 +35,6 @@ from gateway.settings import Settings
 from gateway.state.store import Store, Switch, WeightChange
 from gateway.telemetry.access_log import AccessLog
 from gateway.telemetry.by_key import KeyUse
-from gateway.telemetry.engines.engines import Engines
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.recent import Recent
 from gateway.telemetry.traces import start as traces

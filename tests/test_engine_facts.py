@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.http import EngineHttp
+from gateway.engines.work import EngineWork
 from gateway.routing.backend import Backend
-from gateway.telemetry.engines.http import EngineHttp
-from gateway.telemetry.engines.work import EngineWork
 from gateway.upstream.clients import Clients
 from tests.simulator.running import serving
 from tests.support.running import ADMIN_KEY, Running, configuration, running

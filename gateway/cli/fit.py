@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import typer
@@ -15,33 +15,40 @@ from gateway.cli.table import plain_table
 from gateway.planning import calibration
 from gateway.planning.calibration import Calibration
 from gateway.planning.results import measured
-from gateway.planning.traffic import Traffic
 
+BLOCK_SIZE = 16
+MAX_NUM_SEQS = 128
 NAMES = {"ttft": "time to first token", "tpot": "time per later token"}
 
 
 def calibrate(
-    sources: Sequence[str], *, block_size: int, max_num_seqs: int, json_file: Path | None
+    sources: Sequence[str],
+    *,
+    block_size: int | None,
+    max_num_seqs: int | None,
+    json_file: Path | None,
 ) -> None:
     """Fit, print, and write.
 
     Args:
         sources: files, each as `FILE` or `CHUNK=FILE`.
+        block_size, max_num_seqs: of the measured engines; None for what the files say, or vLLM's
+            own defaults.
 
     Raises:
         GatewayError, OSError: as `measured`, `calibration.calibrate`.
     """
     check_writable(json_file)
-    traffic: list[Traffic] = []
-    paths = []
-    for source in sources:
-        chunk, path = _source(source)
-        traffic += measured(path, chunk)
-        paths.append(path.name)
+    paths = [_source(source) for source in sources]
+    files = [measured(path, chunk) for chunk, path in paths]
+    told = [(one.block_size, one.max_num_seqs) for one in files]
     console = Console(soft_wrap=True)
     with Console(stderr=True).status("Fitting, and predicting each chunk size from the others …"):
         found = calibration.calibrate(
-            traffic, paths, block_size=block_size, max_num_seqs=max_num_seqs
+            [traffic for one in files for traffic in one.traffic],
+            [path.name for _, path in paths],
+            block_size=block_size or _first(size for size, _ in told) or BLOCK_SIZE,
+            max_num_seqs=max_num_seqs or _first(seqs for _, seqs in told) or MAX_NUM_SEQS,
         )
     if json_file is not None:
         json_file.write_bytes(calibration.encode(found))
@@ -50,6 +57,10 @@ def calibrate(
         console.print(
             f"\nWritten to {json_file.name}; use it: gateway sim --calibration, gateway plan."
         )
+
+
+def _first(values: Iterable[int | None]) -> int | None:
+    return next((value for value in values if value is not None), None)
 
 
 def _source(text: str) -> tuple[int | None, Path]:

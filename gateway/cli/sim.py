@@ -78,19 +78,19 @@ def sim(
 
     --fit reads what `gateway bench --json` wrote, once for each file, and says how well it
     predicts each chunk size from the others. Where a file does not tell its chunk size, name it:
-    --fit 512=FILE. --block-size and --max-num-seqs are those of the measured engines.
+    --fit 512=FILE; likewise --block-size and --max-num-seqs, those of the measured engines.
 
     Example: gateway sim --port 8001 --model llama-3-70b --max-num-batched-tokens 512
 
-    Example: gateway sim --fit 64=a.json --fit 512=b.json --block-size 16 --json h100.json
+    Example: gateway sim --fit 64=a.json --fit 512=b.json --json h100.json
 
     Example: gateway sim --calibration h100.json --max-num-batched-tokens 256
     """
     if fit:
         calibrate(
             fit,
-            block_size=block_size or PRESETS[DEFAULTS.preset].block_size,
-            max_num_seqs=max_num_seqs or DEFAULTS.max_num_seqs,
+            block_size=block_size,
+            max_num_seqs=max_num_seqs,
             json_file=json_file,
         )
         return

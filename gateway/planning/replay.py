@@ -17,7 +17,6 @@ from gateway.simulator.scheduler import Scheduler
 from gateway.simulator.sequence import Sequence as Prompt
 from gateway.simulator.virtual import Served, serve
 
-
 SHORTEST_PAUSE = 1e-5
 """Seconds until a user's next request: however short, the engine's next step has begun."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.bench.results import BenchResult, Load, Round, Sample, read
@@ -10,8 +11,22 @@ from gateway.errors import GatewayError
 from gateway.planning.traffic import Request, Traffic
 
 
-def measured(path: Path, chunk: int | None = None) -> list[Traffic]:
-    """Every arm's turn of every round.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a file holds.
+
+    Attributes:
+        traffic: every arm's turn of every round.
+        block_size, max_num_seqs: of the engines, where the file tells them.
+    """
+
+    traffic: tuple[Traffic, ...]
+    block_size: int | None
+    max_num_seqs: int | None
+
+
+def measured(path: Path, chunk: int | None = None) -> Measured:
+    """Read the result of a bench run.
 
     Args:
         chunk: of all engines that were measured; None for what the results say of each arm.
@@ -33,7 +48,18 @@ def measured(path: Path, chunk: int | None = None) -> list[Traffic]:
     kept = [one for one in found if one.requests]
     if not kept:
         raise GatewayError(f"{path.name} holds no streamed reply with its token counts.")
-    return kept
+    return Measured(
+        traffic=tuple(kept),
+        block_size=_first(result, "block_size"),
+        max_num_seqs=_first(result, "max_num_seqs"),
+    )
+
+
+def _first(result: BenchResult, name: str) -> int | None:
+    """Of the first arm whose engines tell it: arms that differ in more than the chunk compare
+    badly anyway, and `gateway check` says so."""
+    told = (_told(arm.engine.get(name)) for arm in result.arms)
+    return next((value for value in told if value is not None), None)
 
 
 def _told(value: object) -> int | None:

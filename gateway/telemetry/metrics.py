@@ -15,12 +15,12 @@ from itertools import permutations, product
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from gateway.engines.parts import Own
 from gateway.records import Api, NoToken, Outcome, Record, Timeline
 from gateway.telemetry import gauges
 from gateway.telemetry.buckets import PROMPT_BOUNDS, PROMPT_LABELS
 from gateway.telemetry.by_key import ByKey, ConfiguredKey
 from gateway.telemetry.catalogue import Catalogue
-from gateway.telemetry.engines.parts import Own
 from gateway.telemetry.gauges import LiveTable
 from gateway.telemetry.series import Family, Histogram
 from gateway.vllm.page import Total

@@ -57,6 +57,15 @@ def test_a_fit_tells_its_parameters_and_its_errors(run: Run, folder: Path, tmp_p
     assert (machine["block_size"], machine["max_num_seqs"]) == (16, 32)
 
 
+def test_what_the_files_tell_of_the_engine_need_not_be_said(run: Run, tmp_path: Path) -> None:
+    (traffic,) = family(64)
+    engine = {"max_num_batched_tokens": 64, "block_size": 32, "max_num_seqs": 7}
+    source, file = write(tmp_path / "r.json", traffic, **engine), tmp_path / "c.json"
+    assert run("sim", "--fit", str(source), "--json", str(file)).status == 0
+    machine = json.loads(file.read_text())["machine"]
+    assert (machine["block_size"], machine["max_num_seqs"]) == (32, 7)
+
+
 def test_one_chunk_size_says_nothing_of_others(run: Run, folder: Path) -> None:
     done = fit(run, folder, 512)
     assert "is not known: measure two or more" in done.out

@@ -19,7 +19,7 @@ from tests.planning.made import family, result, write
 @pytest.mark.parametrize("traffic", [CLOSED, OPEN], ids=["closed", "open"])
 def test_what_was_sent_is_read_back(tmp_path: Path, traffic: object) -> None:
     assert isinstance(traffic, type(CLOSED))
-    (found,) = measured(write(tmp_path / "r.json", traffic, max_num_batched_tokens=64))
+    (found,) = measured(write(tmp_path / "r.json", traffic, max_num_batched_tokens=64)).traffic
     assert (found.name, found.chunk, found.users) == ("r, round 1", 64, traffic.users)
     for one, wanted in zip(found.requests, traffic.requests, strict=True):
         assert (one.prompt, one.cached, one.output) == (wanted.prompt, wanted.cached, wanted.output)
@@ -30,7 +30,7 @@ def test_what_was_sent_is_read_back(tmp_path: Path, traffic: object) -> None:
 
 def test_a_named_chunk_size_goes_before_the_files(tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", CLOSED, max_num_batched_tokens=64)
-    assert [one.chunk for one in measured(file, 512)] == [512]
+    assert [one.chunk for one in measured(file, 512).traffic] == [512]
 
 
 def test_a_file_that_does_not_tell_it_is_refused_with_what_to_do(tmp_path: Path) -> None:
@@ -40,6 +40,12 @@ def test_a_file_that_does_not_tell_it_is_refused_with_what_to_do(tmp_path: Path)
         measured(file)
 
 
+def test_what_else_the_engine_tells_is_kept(tmp_path: Path) -> None:
+    file = write(tmp_path / "r.json", CLOSED, max_num_batched_tokens=64, block_size=32)
+    found = measured(file)
+    assert (found.block_size, found.max_num_seqs) == (32, None)
+
+
 def test_failed_requests_are_left_out(tmp_path: Path) -> None:
     whole = result(CLOSED, max_num_batched_tokens=64)
     samples = whole.rounds[0].samples
@@ -47,7 +53,7 @@ def test_failed_requests_are_left_out(tmp_path: Path) -> None:
     rounds = (replace(whole.rounds[0], samples=broken + samples[2:]),)
     file = tmp_path / "r.json"
     file.write_bytes(encode(replace(whole, rounds=rounds)))
-    (found,) = measured(file)
+    (found,) = measured(file).traffic
     assert len(found.requests) == len(samples) - 2
     file.write_bytes(encode(replace(whole, rounds=(replace(rounds[0], samples=broken),))))
     with pytest.raises(

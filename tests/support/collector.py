@@ -23,6 +23,7 @@ class FakeCollector:
 
     Attributes:
         status: what the next exports are answered with.
+        location: where they are sent instead; empty for nowhere.
         tries: exports that were answered, whatever with.
         spans: of those that were taken, in order.
         resource: who sent the last ones.
@@ -32,6 +33,7 @@ class FakeCollector:
 
     port: int = 0
     status: int = 200
+    location: str = ""
     tries: int = 0
     spans: list[Span] = field(default_factory=list)
     resource: dict[str, Plain] = field(default_factory=dict)
@@ -89,6 +91,8 @@ def collecting() -> Iterator[FakeCollector]:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
             self.send_response(collector.take(self.path, headers, body))
+            if collector.location:
+                self.send_header("location", collector.location)
             self.send_header("content-length", "0")
             self.end_headers()
 

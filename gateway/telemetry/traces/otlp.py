@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
 
@@ -36,7 +37,9 @@ class OtlpSender:
         self._propagates, self._logger.propagate = self._logger.propagate, False
         self._logger.addHandler(self._words)
         self._resource = resource()
-        self._exporter = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", headers=dict(headers))
+        self._exporter = OTLPSpanExporter(
+            endpoint=f"{endpoint}/v1/traces", headers=dict(headers), session=_session()
+        )
 
     def send(self, records: Sequence[Record]) -> str | None:
         self._words.first = ""
@@ -55,6 +58,21 @@ class OtlpSender:
         self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it is theirs
         self._logger.removeHandler(self._words)
         self._logger.propagate = self._propagates
+
+
+def _session() -> requests.Session:
+    """One to which a redirect is a failure: the library follows none and takes it for success."""
+    session = requests.Session()
+    session.hooks["response"].append(_refuse_redirect)
+    return session
+
+
+def _refuse_redirect(response: requests.Response, **_: object) -> None:
+    if response.is_redirect:
+        raise requests.HTTPError(
+            f"{response.status_code} {response.reason}: the address leads elsewhere; name the "
+            "collector's own"
+        )
 
 
 class _Words(logging.Handler):

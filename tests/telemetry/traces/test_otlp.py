@@ -95,6 +95,17 @@ def test_a_refusal_is_told_with_its_reason_and_only_to_the_queue(
     assert caplog.records == []
 
 
+def test_a_redirect_is_no_success(collector: FakeCollector, streamed: Streamed) -> None:
+    """The library takes it for one and follows none: the spans would be lost without a word."""
+    collector.status, collector.location = 302, "https://elsewhere.invalid/v1/traces"
+    sender = OtlpSender(collector.url, {"authorization": SECRET})
+    reason = sender.send([streamed(trace=TRACE)])
+    sender.close()
+    assert reason is not None and "302 Found: the address leads elsewhere" in reason
+    assert SECRET not in reason
+    assert collector.tries == 1
+
+
 def test_nobody_there_is_told_with_its_reason(
     streamed: Streamed, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

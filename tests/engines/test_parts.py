@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gateway.telemetry.engines.parts import Own, Sample, between, restarted
+from gateway.engines.parts import Own, Sample, between, restarted
 from gateway.vllm.page import CacheConfig, EnginePage, Total
 
 NOTHING = EnginePage(CacheConfig(), *[None] * 12)

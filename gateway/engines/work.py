@@ -12,9 +12,9 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
+from gateway.engines.http import LONGEST_PAGE, EngineHttp, Reachable
+from gateway.engines.parts import Own, Sample, between, restarted
 from gateway.records import EngineFacts, TtftParts
-from gateway.telemetry.engines.http import LONGEST_PAGE, EngineHttp, Reachable
-from gateway.telemetry.engines.parts import Own, Sample, between, restarted
 from gateway.vllm.page import EnginePage, read_page
 
 

@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar
 import httpx
 import msgspec
 
+from gateway.engines.http import LONGEST_ANSWER, LONGEST_PAGE, EngineHttp
+from gateway.engines.offered import ROUTES, Listing, judged, listed
 from gateway.records import EngineFacts
 from gateway.settings import BackendSettings
-from gateway.telemetry.engines.http import LONGEST_ANSWER, LONGEST_PAGE, EngineHttp
-from gateway.telemetry.engines.offered import ROUTES, Listing, judged, listed
 from gateway.vllm import server_info
 from gateway.vllm.page import CacheConfig, read_page
 from gateway.vllm.server_info import SchedulerConfig, ServerInfo

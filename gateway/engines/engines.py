@@ -11,12 +11,12 @@ from typing import Protocol, Self
 import httpx
 import msgspec
 
+from gateway.engines.facts import Asked, Interview
+from gateway.engines.http import ClientOf, EngineHttp
+from gateway.engines.parts import Own
+from gateway.engines.work import EngineWork, Followed
 from gateway.records import EngineFacts
 from gateway.settings.claims import differences, drift
-from gateway.telemetry.engines.facts import Asked, Interview
-from gateway.telemetry.engines.http import ClientOf, EngineHttp
-from gateway.telemetry.engines.parts import Own
-from gateway.telemetry.engines.work import EngineWork, Followed
 
 log = logging.getLogger(__name__)
 

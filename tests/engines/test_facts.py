@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway.engines.engines import Engines
+from gateway.engines.http import LONGEST_ANSWER
 from gateway.records import EngineFacts
 from gateway.settings import BackendSettings
-from gateway.telemetry.engines.engines import Engines
-from gateway.telemetry.engines.http import LONGEST_ANSWER
-from tests.telemetry.engines.fakes import FakeBackend, nothing_of
+from tests.engines.fakes import FakeBackend, nothing_of
 
 MODELS: dict[str, Any] = {
     "data": [{"id": "adapter", "max_model_len": 1}, {"id": "up/m", "max_model_len": 8192}]

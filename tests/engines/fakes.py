@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gateway.engines.parts import Own
 from gateway.records import EngineFacts, TtftParts
 from gateway.settings import BackendSettings
-from gateway.telemetry.engines.parts import Own
 from gateway.vllm.page import Total
 
 

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping
 import httpx
 import pytest
 
+from gateway.engines.engines import Engines
+from gateway.engines.facts import LONGEST_LISTING
+from gateway.engines.offered import ROUTES, judged
 from gateway.records import Api
 from gateway.settings import BackendSettings
-from gateway.telemetry.engines.engines import Engines
-from gateway.telemetry.engines.facts import LONGEST_LISTING
-from gateway.telemetry.engines.offered import ROUTES, judged
-from tests.telemetry.engines.fakes import FakeBackend, nothing_of
+from tests.engines.fakes import FakeBackend, nothing_of
 
 ALL = frozenset(ROUTES)
 Answers = Mapping[str, httpx.Response | Callable[[], Awaitable[httpx.Response]]]

@@ -10,13 +10,13 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from gateway.engines import work
+from gateway.engines.http import EngineHttp
+from gateway.engines.parts import Own
+from gateway.engines.work import EngineWork
 from gateway.records import EngineFacts
-from gateway.telemetry.engines import work
-from gateway.telemetry.engines.http import EngineHttp
-from gateway.telemetry.engines.parts import Own
-from gateway.telemetry.engines.work import EngineWork
 from gateway.vllm.page import EnginePage, Total, read_page
-from tests.telemetry.engines.fakes import FakeBackend
+from tests.engines.fakes import FakeBackend
 
 
 class Watch:
