@@ -15,6 +15,8 @@ from typing import Any
 
 import httpx
 
+from gateway.protocols.sse import Reader
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -55,14 +57,17 @@ async def complete(
     began = time.perf_counter()
     async with client.stream("POST", "/v1/completions", json=body) as reply:
         reply.raise_for_status()
-        async for line in reply.aiter_lines():
+        reader = Reader()
+        # Not by lines: to httpx U+2028 ends one, and the model's words may hold it.
+        async for data in reply.aiter_bytes():
             now = time.perf_counter()
-            if not line.startswith("data: {"):
-                continue
-            frame = json.loads(line.removeprefix("data: "))
-            if frame["choices"]:
-                marks.append(now)
-            usage = frame.get("usage") or usage
+            for event in reader.feed(data):
+                if event.data in (b"", b"[DONE]"):
+                    continue
+                frame = json.loads(event.data)
+                if frame["choices"]:
+                    marks.append(now)
+                usage = frame.get("usage") or usage
     if not marks or usage is None:
         raise ValueError("a stream without a token, or without its usage")
     return Timing(

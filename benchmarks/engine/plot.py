@@ -20,7 +20,12 @@ Cell = Mapping[str, Any]
 COLOURS = ("#0072b2", "#d55e00", "#009e73")
 """Of prompt lengths; told apart with any colour vision (Okabe and Ito)."""
 MARKERS = ("o", "s", "^")
-STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "sweep", "font.size": 9, "axes.axisbelow": True}
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sweep",
+    "font.size": 9,
+    "axes.axisbelow": True,
+}
 LABEL = "vLLM {vllm}, CPU build, a random model of four layers, {cores} cores"
 
 

@@ -83,14 +83,14 @@ def _show(found: Calibration, console: Console) -> None:
             f"chunk sizes of {chunks}."
         )
     )
-    if not found.held_out:
+    worst = found.error("ttft")
+    if worst is None:
         console.print(
             Text("How far off it is at other chunk sizes is not known: measure two or more.")
         )
         return
     console.print(Text("\nEach chunk size, predicted from the others", style="bold"))
     console.print(_table(found))
-    worst = max(abs(one.error) for one in found.held_out if one.figure == "ttft")
     console.print(Text(f"\nTimes to first token are off by {worst:.0%} at most."))
 
 

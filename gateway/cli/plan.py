@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from rich.text import Text
 
 from gateway.cli.result_file import check_writable
 from gateway.cli.table import plain_table
-from gateway.planning import calibration
+from gateway.planning import calibration, picture
 from gateway.planning.calibration import Calibration
 from gateway.planning.fit import FIGURES
 from gateway.planning.log import Recorded, recorded
@@ -87,8 +88,22 @@ def _show(
         )
     )
     console.print(_table(answers))
+    _draw(console, answers)
     for line in _remarks(found, fitted, answers):
         console.print(Text(f"- {line}"))
+
+
+def _draw(console: Console, answers: Sequence[Answer]) -> None:
+    """A picture, where the package for it is there and there is more than one thing to see."""
+    simulated = [one for one in answers if one.chunk is not None and one.figures]
+    if len(simulated) < 2:
+        return
+    try:
+        plotext = import_module("plotext")
+    except ImportError:
+        console.print("The picture was left out: pip install '.[bench]' in the checkout.")
+        return
+    console.print(Text(picture.plot(simulated, plotext, console.width)))
 
 
 def _table(answers: Sequence[Answer]) -> Table:

@@ -32,10 +32,20 @@ class Calibration:
     requests: int
     held_out: tuple[Prediction, ...]
 
-    @property
-    def worst(self) -> float | None:
-        """The largest relative error of a held-out percentile; None where none was held out."""
-        return max((abs(one.error) for one in self.held_out), default=None)
+    def error(
+        self, figure: str, percent: int | None = None, chunk: int | None = None
+    ) -> float | None:
+        """The largest relative error of its predictions; None where nothing was held out.
+
+        Args:
+            percent: of this percentile only.
+            chunk: at this chunk size only, if it was held out; otherwise at all of them.
+        """
+        alike = [
+            one for one in self.held_out if one.figure == figure and percent in (None, one.percent)
+        ]
+        same = [one for one in alike if one.chunk == chunk]
+        return max((abs(one.error) for one in same or alike), default=None)
 
 
 class _Head(msgspec.Struct):

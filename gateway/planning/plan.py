@@ -59,7 +59,7 @@ def answer(recorded: Recorded, calibration: Calibration, chunk: int) -> Answer:
     return Answer(
         chunk=chunk,
         figures=tuple(
-            replace(one, error=_error(calibration, chunk, one.name, one.percent)) for one in figures
+            replace(one, error=calibration.error(one.name, one.percent, chunk)) for one in figures
         ),
         behind=tuple(behind),
     )
@@ -81,12 +81,6 @@ def _figures(times: dict[str, list[float]]) -> tuple[Figure, ...]:
         for name, percent in FIGURES
         if times[name]
     )
-
-
-def _error(calibration: Calibration, chunk: int, name: str, percent: int) -> float | None:
-    alike = [one for one in calibration.held_out if (one.figure, one.percent) == (name, percent)]
-    same = [one for one in alike if one.chunk == chunk]
-    return max((abs(one.error) for one in same or alike), default=None)
 
 
 def _allowed(traffic: Traffic) -> float:

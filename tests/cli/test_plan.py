@@ -81,6 +81,7 @@ def test_a_plan_shows_what_was_and_what_would_be(run: Run, folder: Path, calibra
     assert "simulated" in rows[1] and "± " in rows[1]
     assert same == pytest.approx(measured, rel=0.05)
     assert small[0] > 1.3 * measured[0], "long prompts take more steps"
+    assert "Simulated TTFT by chunk size, in ms: o P50, x P90" in done.out
 
 
 def numbers(row: str) -> list[str]:
