@@ -65,7 +65,7 @@ def calibrate(
         machine=fit(traffic, block_size=block_size, max_num_seqs=max_num_seqs),
         sources=tuple(sources),
         chunks=tuple(sorted({one.chunk for one in traffic})),
-        requests=sum(len(one.requests) for one in traffic),
+        requests=sum(request.ttft is not None for one in traffic for request in one.requests),
         held_out=tuple(held_out(traffic, block_size=block_size, max_num_seqs=max_num_seqs)),
     )
 

@@ -133,7 +133,8 @@ def _solve(traffic: Sequence[Traffic], machine: Machine) -> tuple[float, float, 
         loss="soft_l1",
         f_scale=OUTLIER,
     )
-    a, b, c, overhead = (float(value) for value in solved.x / np.where(scale == 0, 1.0, scale))
+    # What no time depends on is not known, and taken to be nothing.
+    a, b, c, overhead = (float(x / s) if s else 0.0 for x, s in zip(solved.x, scale, strict=True))
     if (scaled[:, :3] @ solved.x[:3]).max() < EXPLAINED:
         raise GatewayError("The measured times depend on nothing that was computed.")
     return a, b, c, overhead

@@ -1,9 +1,13 @@
-"""Traffic from the results of `gateway bench`."""
+"""Traffic from the results of `gateway bench`.
+
+In a closed loop the first request of each user is sent at once to an engine that has rested, which
+happens in no other moment: it loads the simulated engine as well, and its time counts nowhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gateway.bench.results import BenchResult, Load, Round, Sample, read
@@ -68,11 +72,17 @@ def _told(value: object) -> int | None:
 
 def _traffic(path: Path, turn: Round, result: BenchResult, chunk: int) -> Traffic:
     samples = sorted(turn.samples, key=lambda one: one.number)
+    users = _users(result.load)
+    requests = _requests(samples)
+    if users is not None and len(requests) > users:
+        requests = [replace(one, ttft=None, tpot=None) for one in requests[:users]] + requests[
+            users:
+        ]
     return Traffic(
         name=f"{path.stem}, round {turn.number}",
         chunk=chunk,
-        requests=tuple(_requests(samples)),
-        users=_users(result.load),
+        requests=tuple(requests),
+        users=users,
     )
 
 

@@ -13,11 +13,9 @@ for each token is a guess that fits them; vLLM has since changed its scheduler. 
 rates (94 % and 52 %) are not reproduced on purpose: on vLLM V1 the chunk size does not change
 hits.
 
-`cpu-tiny` is fitted by hand to vLLM 0.32 on two CPU cores with a random 4-layer model (24
-requests, 4 at a time, prompts of about 700 and 2,600 tokens, chunks of 64, 512 and 2,048; one
-run), assuming answers of 16 tokens, which the source leaves open. It keeps the order of the chunk
-sizes by P90; cold P90s are off by up to a factor of 1.7, cached ones by up to 3, and a difference
-of less is none.
+`cpu-tiny` is what `gateway sim --fit` makes of vLLM 0.32 on two CPU cores with a random 4-layer
+model (1,800 requests, 6 at a time, prompts of 50 to 3,000 tokens, chunks of 64 to 2,048; recorded
+in benchmarks/engine/results). docs/real-engine.md has how far off it is.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ PRESETS = {
         block_size=16,
     ),
     "cpu-tiny": Preset(
-        StepLatency(base=0.020, per_token=0.00023, per_pair=3e-8),
+        StepLatency(base=0.0066, per_token=8.49e-5, per_pair=3.78e-8),
         kv_cache_tokens=131_072,
         max_model_len=16_384,
         block_size=128,

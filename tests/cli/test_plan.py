@@ -47,7 +47,7 @@ def test_a_fit_tells_its_parameters_and_its_errors(run: Run, folder: Path, tmp_p
     done = fit(run, folder, 64, 512, "--json", str(file))
     assert done.status == 0
     assert "A step takes 12 ms, 50 µs a token and 60 ns for each token it attends to" in done.out
-    assert "Fitted to 120 requests at chunk sizes of 64, 512." in done.out
+    assert "Fitted to 108 requests at chunk sizes of 64, 512." in done.out
     assert "Each chunk size, predicted from the others" in done.out
     rows = [line.split() for line in done.out.splitlines() if "P90" in line]
     assert [row[0] for row in rows] == ["64", "64", "512", "512"]

