@@ -7,13 +7,13 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+from matplotlib.ticker import FixedLocator, LogLocator, NullLocator, ScalarFormatter
 
 Cell = Mapping[str, Any]
 
@@ -103,14 +103,17 @@ def _lines(
     panel.xaxis.set_major_locator(FixedLocator(budgets))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter(ScalarFormatter())
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_minor_locator(NullLocator())
     panel.yaxis.set_major_formatter(ScalarFormatter())
     panel.set_xlabel("--max-num-batched-tokens")
     panel.grid(visible=True, which="both", color="#dddddd", linewidth=0.5)
 
 
 def _percentile(values: Sequence[float], percent: int) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
+    if len(values) == 1:
+        return values[0]
+    return quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
 def _at_a_time(users: int) -> str:
@@ -123,7 +126,8 @@ def _finish(figure: Figure, content: Mapping[str, Any], title: str) -> None:
         cores=content["machine"]["cores"],
     )
     figure.suptitle(f"{title}\n{label}", fontsize=10)
-    figure.axes[0].legend(title="prompt", frameon=False)
+    lines, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=len(names), frameon=False)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,13 @@ def _show(found: Calibration, console: Console) -> None:
             f"chunk sizes of {chunks}."
         )
     )
+    if not found.machine.overhead:
+        console.print(
+            Text(
+                "What a request takes outside of the engine's steps is not known: nobody found it "
+                "resting. An open loop (gateway bench --request-rate) with some pauses tells."
+            )
+        )
     worst = found.error("ttft")
     if worst is None:
         console.print(

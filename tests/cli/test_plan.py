@@ -23,6 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plan")
     for traffic in family(64, 512):
         write(path / f"{traffic.chunk}.json", traffic)
+    write(path / "open.json", *family(512, users=None, rate=4.0))
     its = timed(Traffic(name="b0", chunk=512, requests=requests(60, seed=7, rate=2.0)))
     write_log(path / "access.jsonl", [log_line(one) for one in its.requests])
     return path
@@ -31,7 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def calibration(run: Run, folder: Path) -> Path:
     file = folder / "calibration.json"
-    fit(run, folder, 64, 512, "--json", str(file))
+    # Only an engine that rests now and then tells what a request takes outside of its steps.
+    fit(run, folder, 64, 512, "--fit", f"512={folder}/open.json", "--json", str(file))
     return file
 
 

@@ -69,6 +69,7 @@ def _session() -> requests.Session:
 
 def _refuse_redirect(response: requests.Response, **_: object) -> None:
     if response.is_redirect:
+        response.close()
         raise requests.HTTPError(
             f"{response.status_code} {response.reason}: the address leads elsewhere; name the "
             "collector's own"
