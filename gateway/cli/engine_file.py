@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from os.path import realpath
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +11,8 @@ import typer
 from pydantic import ValidationError
 
 from gateway.errors import ConfigError
-from gateway.settings.faults import Fault, in_file_order, of_validation
+from gateway.settings.faults import Fault, in_file_order, of_validation, shown
+from gateway.settings.files import read_file
 from gateway.settings.source import read
 from gateway.vllm import EngineConfig, Version
 
@@ -37,7 +40,7 @@ def load_engine(path: Path) -> EngineConfig:
     Raises:
         ConfigError: with every fault, each as `path: what is wrong`.
     """
-    data, faults = _read(path, ())
+    data, faults = _read(path)
     try:
         config = EngineConfig.model_validate(data)
     except ValidationError as error:
@@ -47,22 +50,34 @@ def load_engine(path: Path) -> EngineConfig:
     return config
 
 
-def _read(path: Path, above: tuple[Path, ...]) -> tuple[dict[str, Any], list[Fault]]:
-    own, faults = read(_content(path), path.name, "model and the settings of its engine")
-    if "backends" in own and "model" not in own:
+def _read(path: Path) -> tuple[dict[str, Any], list[Fault]]:
+    """What a file says together with all that it extends, and the faults of their texts."""
+    layers: list[dict[str, Any]] = []
+    faults: list[Fault] = []
+    seen: set[str] = set()
+    while True:
+        seen.add(realpath(path))
+        own, more = read(_content(path), path.name, "model and the settings of its engine")
+        _check_kind(own, path)
+        base = own.pop(EXTENDS, None)
+        layers.append(own)
+        faults += more
+        if base is None:
+            break
+        if not isinstance(base, str) or not base.isprintable() or not base:
+            faults.append(Fault((EXTENDS,), "must be the name of another file"))
+            break
+        path = path.parent / base
+        if realpath(path) in seen:
+            raise ConfigError([f"{EXTENDS}: {shown(base)} extends this file in turn"])
+    return reduce(_merged, reversed(layers)), faults
+
+
+def _check_kind(data: dict[str, Any], path: Path) -> None:
+    if "backends" in data and "model" not in data:
         raise ConfigError(
             [f"{path}: configures the gateway, not an engine: gateway check {path} reads it"]
         )
-    base = own.pop(EXTENDS, None)
-    if base is None:
-        return own, faults
-    if not isinstance(base, str):
-        return own, [*faults, Fault((EXTENDS,), "must be the name of another file")]
-    other = path.parent / base
-    if other.resolve() in {one.resolve() for one in (*above, path)}:
-        raise ConfigError([f"{EXTENDS}: {base} extends this file in turn"])
-    data, more = _read(other, (*above, path))
-    return _merged(data, own), faults + more
 
 
 def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +91,7 @@ def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from gateway.errors import ConfigError
 from gateway.settings import crosschecks, environment, source
 from gateway.settings.faults import Fault, Path, in_file_order, of_validation
+from gateway.settings.files import read_file
 from gateway.settings.substitute import Substitution
 from gateway.settings.tree import Settings
 
@@ -44,7 +45,7 @@ def load(path: FilePath, env: Mapping[str, str]) -> Settings:
 
 def _content(path: FilePath) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except FileNotFoundError:
         raise ConfigError([f"{path}: no such file; gateway init writes one"]) from None
     except OSError as error:

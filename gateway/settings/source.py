@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from gateway.errors import ConfigError
+from gateway.settings.extent import check_extent
 from gateway.settings.faults import Fault, Path, masked
 
 _MERGE = "tag:yaml.org,2002:merge"
@@ -82,21 +83,25 @@ def _parse(text: str, label: str, holding: str) -> tuple[dict[str, Any], list[Fa
             return {}, []
         if not isinstance(node, yaml.MappingNode):
             raise ConfigError([f"{label}: must be a mapping with {holding}"])
-        faults = list(_repeats(node, (), set(), label))
+        check_extent(node, label)
+        faults = list(_repeats(node, (), set()))
         data: dict[str, Any] = loader.construct_document(node)
         return data, faults
     finally:
         loader.dispose()
 
 
-def _repeats(node: yaml.Node, path: Path, above: set[int], label: str) -> Iterator[Fault]:
-    """Keys given twice in a mapping, of which YAML would silently keep the last."""
-    if id(node) in above:
-        raise ConfigError([f"{label}: an anchor contains itself, at line {_line(node)}"])
-    above = above | {id(node)}
+def _repeats(node: yaml.Node, path: Path, seen: set[int]) -> Iterator[Fault]:
+    """Keys given twice in a mapping, of which YAML would silently keep the last.
+
+    Each mapping counts where it is written, not where aliases repeat it.
+    """
+    if id(node) in seen:
+        return
+    seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for place, item in enumerate(node.value):
-            yield from _repeats(item, (*path, place), above, label)
+            yield from _repeats(item, (*path, place), seen)
     if not isinstance(node, yaml.MappingNode):
         return
     lines: dict[str, int] = {}
@@ -108,7 +113,7 @@ def _repeats(node: yaml.Node, path: Path, above: set[int], label: str) -> Iterat
                 f"is given twice, in lines {lines[name]} and {_line(key)}: keep one",
             )
         lines.setdefault(name, _line(key))
-        yield from _repeats(value, (*path, name), above, label)
+        yield from _repeats(value, (*path, name), seen)
 
 
 def _line(node: yaml.Node) -> int:

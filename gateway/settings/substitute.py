@@ -8,9 +8,13 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from gateway.settings.faults import Fault, Path, shown
+from gateway.settings.files import read_file
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<what>[^{}]*)\}|\$\{")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+LARGEST_VALUE = 65_536
+"""Bytes of a file that `${file:…}` names: it holds one value, a secret as a rule."""
 
 
 class Substitution:
@@ -72,10 +76,10 @@ class Substitution:
 
     def _file(self, name: str) -> str | Fault:
         try:
-            text = (self._directory / name).read_text(encoding="utf-8")
+            text = read_file(self._directory / name, LARGEST_VALUE).decode()
         except OSError as error:
             return Fault((), f"cannot read the file {shown(name)}: {error.strerror}")
-        except ValueError:
+        except UnicodeDecodeError:
             return Fault((), f"the file {shown(name)} is not UTF-8 text")
         # Secrets are files of one line, and most editors end a line.
         return text.rstrip("\r\n")

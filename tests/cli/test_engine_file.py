@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,13 +55,52 @@ def test_files_that_extend_each_other(tmp_path: Path) -> None:
     ]
 
 
-def test_a_base_that_is_not_there_or_no_name(tmp_path: Path) -> None:
-    assert faults(write(tmp_path, a="extends: none.yaml")) == [
-        f"{tmp_path}/none.yaml: cannot be read: No such file or directory"
+def test_a_loop_by_another_name(tmp_path: Path) -> None:
+    (tmp_path / "link.yaml").symlink_to("a.yaml")
+    path = write(tmp_path, a="extends: b.yaml", b="extends: link.yaml")
+    assert faults(path) == ["extends: link.yaml extends this file in turn"]
+    assert faults(write(tmp_path, a="extends: a.yaml")) == [
+        "extends: a.yaml extends this file in turn"
     ]
-    assert faults(write(tmp_path, a="extends: [b]\nmodel: m")) == [
+
+
+def test_a_long_chain_of_files(tmp_path: Path) -> None:
+    names = [f"f{n}" for n in range(1500)]
+    files = {name: f"extends: f{n + 1}.yaml" for n, name in enumerate(names)}
+    assert load_engine(write(tmp_path, **files, f1500="model: m")).model == "m"
+
+
+def test_what_is_taken_back_below_does_not_come_back(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        top="extends: middle.yaml\nflags: {seed: 2}",
+        middle="extends: base.yaml\nflags: null",
+        base="model: m\nflags: {enforce-eager: true}",
+    )
+    assert load_engine(path).flags == {"seed": 2}
+
+
+@pytest.mark.parametrize("base", ["[b]", "''", '"a\\0b"', '"a\\nb"', "5"])
+def test_a_base_that_is_no_name(tmp_path: Path, base: str) -> None:
+    assert faults(write(tmp_path, a=f"extends: {base}\nmodel: m")) == [
         "extends: must be the name of another file"
     ]
+
+
+def test_a_base_that_cannot_be_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "huge").touch()
+    os.truncate(tmp_path / "huge", 10**9)
+    for base, path, why in (
+        ("none.yaml", f"{tmp_path}/none.yaml", "No such file or directory"),
+        ("/dev/zero", "/dev/zero", "it is no regular file"),
+        ("pipe", f"{tmp_path}/pipe", "it is no regular file"),
+        (".", str(tmp_path), "Is a directory"),
+        ("huge", f"{tmp_path}/huge", "it has more than 4194304 bytes"),
+        ("x" * 300, f"{tmp_path}/{'x' * 300}", "File name too long"),
+    ):
+        found = faults(write(tmp_path, a=f"extends: {base}"))
+        assert found == [f"{path}: cannot be read: {why}"]
 
 
 def test_all_faults_of_one_file_at_once(tmp_path: Path) -> None:
