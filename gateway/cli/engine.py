@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 from gateway.cli.engine_file import EngineVersion, load_engine
+from gateway.cli.main import WRONG
 from gateway.vllm import (
+    Finding,
     Launch,
     Severity,
     check,
@@ -64,8 +66,10 @@ def render(
 
     For the command line, for vllm serve --config (as YAML, or as JSON, in a file called *.yaml
     all the same), for compose, or for Kubernetes. Flags have the names of the version; those it
-    does not have are left out, and a comment says why. What vLLM would refuse is told on standard
-    error: gateway check --engine says more.
+    does not have are left out, and a comment says why.
+
+    Ends with status 2 if vLLM would refuse what is printed, and says why on standard error: gateway
+    check --engine says more.
 
     Example: gateway engine render deploy/vllm/baseline.yaml --for compose --engine-version 0.32
 
@@ -81,7 +85,13 @@ def render(
         # JSON has no comments.
         for line in (*found.remarks, f"to be read by: {config_command(found)}"):
             typer.echo(line, err=True)
-    for one in check(config, engine_version):
-        # A flag that was left out is no fault of what was printed.
-        if one.severity is Severity.ERROR and not one.field.startswith("flags."):
-            typer.echo(f"error: {one.field}: {one.reason}", err=True)
+    refused = [one for one in check(config, engine_version) if _refuses(one)]
+    for one in refused:
+        typer.echo(f"error: {one.field}: {one.reason}", err=True)
+    if refused:
+        raise typer.Exit(WRONG)
+
+
+def _refuses(one: Finding) -> bool:
+    """Whether vLLM would refuse what was printed: a flag it does not have is not in there."""
+    return one.severity is Severity.ERROR and not one.field.startswith("flags.")

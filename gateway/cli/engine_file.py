@@ -70,7 +70,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Fault]]:
         path = path.parent / base
         if realpath(path) in seen:
             raise ConfigError([f"{EXTENDS}: {shown(base)} extends this file in turn"])
-    return reduce(_merged, reversed(layers)), faults
+    return _without_nulls(reduce(_merged, reversed(layers))), faults
 
 
 def _check_kind(data: dict[str, Any], path: Path) -> None:
@@ -87,6 +87,15 @@ def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
         if all(isinstance(part, dict) for part in parts):
             result[name] = below[name] | above[name]
     return result
+
+
+def _without_nulls(data: dict[str, Any]) -> dict[str, Any]:
+    """Entries that were taken back are gone; what else is null is the model's to judge."""
+    for name in _MERGED:
+        part = data.get(name)
+        if isinstance(part, dict):
+            data[name] = {key: value for key, value in part.items() if value is not None}
+    return data
 
 
 def _content(path: Path) -> bytes:

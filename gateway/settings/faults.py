@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from inspect import isclass
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from gateway.settings.tree import LIST_TAG, Settings
+from gateway.settings.locations import located
+from gateway.settings.tree import Settings
 from gateway.vllm.kinds import FAULT
 
 Path = tuple[str | int, ...]
@@ -26,6 +26,7 @@ _SENTENCES = {
     "string_type": "must be text: put it in quotes if it looks like a number or like yes and no",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
+    "invalid-json-value": "must be what JSON can hold: text, a number, a list, a mapping, …",
     "dict_type": "must be a mapping, NAME: value",
     "model_type": "must be a mapping, NAME: value",
     "list_type": "must be a list, such as [a, b]",
@@ -106,13 +107,11 @@ def _position(path: Path, data: Any) -> list[int]:
 def of_validation(error: ValidationError, root: type[BaseModel] = Settings) -> Iterator[Fault]:
     """The faults pydantic found in a `root`, in our words. Values are never repeated."""
     for one in error.errors(include_input=False, include_url=False):
-        kind = one["type"]
-        path = tuple(part for part in one["loc"] if part != LIST_TAG)
+        kind, loc = one["type"], one["loc"]
         if kind == "extra_forbidden":
-            yield _unknown_key(path, root)
+            yield _unknown_key(*located(loc, root))
             continue
-        if path[-1:] == ("[key]",):
-            path = path[:-1]
+        path, _ = located(loc[:-1] if loc[-1:] == ("[key]",) else loc, root)
         if path[:-1] == _HEADERS:
             # Name and value are easily swapped.
             path = (*_HEADERS, masked(str(path[-1])))
@@ -121,7 +120,7 @@ def of_validation(error: ValidationError, root: type[BaseModel] = Settings) -> I
 
 def _sentence(kind: str, path: Path, context: dict[str, Any], message: str) -> str:
     if kind == FAULT:
-        return str(context["sentence"])
+        return message
     if kind == "missing":
         return _MISSING.get(str(path[-1]), "is missing")
     if kind == "literal_error":
@@ -129,35 +128,11 @@ def _sentence(kind: str, path: Path, context: dict[str, Any], message: str) -> s
     return _SENTENCES.get(kind, message[:1].lower() + message[1:])
 
 
-def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
+def _unknown_key(path: Path, section: type[BaseModel]) -> Fault:
     name = str(path[-1])
-    allowed = list(_section_at(path[:-1], root).model_fields)
+    allowed = list(section.model_fields)
     near = get_close_matches(name, allowed, n=1)
     hint = f", did you mean {near[0]}?" if near else "."
     return Fault(
         (*path[:-1], masked(name)), f"unknown key{hint} Allowed here: {', '.join(allowed)}"
     )
-
-
-def _section_at(path: Path, root: type[BaseModel]) -> type[BaseModel]:
-    """The section that stands at a path, which pydantic has walked before."""
-    section = root
-    parts = iter(path)
-    for part in parts:
-        annotation = section.model_fields[str(part)].annotation
-        section = _section_in(annotation)
-        if get_origin(annotation) in (dict, list):
-            next(parts, None)  # the name or position, which has no field of its own
-    return section
-
-
-def _section_in(annotation: Any) -> type[BaseModel]:
-    if isclass(annotation) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(_section_in(part) for part in get_args(annotation) if _holds_section(part))
-
-
-def _holds_section(annotation: Any) -> bool:
-    if isclass(annotation) and issubclass(annotation, BaseModel):
-        return True
-    return any(_holds_section(part) for part in get_args(annotation))

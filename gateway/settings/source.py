@@ -13,6 +13,7 @@ from gateway.settings.extent import check_extent
 from gateway.settings.faults import Fault, Path, masked
 
 _MERGE = "tag:yaml.org,2002:merge"
+_TEXT = "tag:yaml.org,2002:str"
 _QUOTED_NAME = re.compile(r"(alias|handle|tag|anchor) (['\"]).*\2", re.DOTALL)
 # In {key: ${NAME}} YAML would take the reference's braces for a mapping's. Until a text is read
 # they stand as two characters nobody types, of the same length so that columns in faults hold.
@@ -84,36 +85,38 @@ def _parse(text: str, label: str, holding: str) -> tuple[dict[str, Any], list[Fa
         if not isinstance(node, yaml.MappingNode):
             raise ConfigError([f"{label}: must be a mapping with {holding}"])
         check_extent(node, label)
-        faults = list(_repeats(node, (), set()))
+        faults = list(_names(node, (), set()))
         data: dict[str, Any] = loader.construct_document(node)
         return data, faults
     finally:
         loader.dispose()
 
 
-def _repeats(node: yaml.Node, path: Path, seen: set[int]) -> Iterator[Fault]:
-    """Keys given twice in a mapping, of which YAML would silently keep the last.
+def _names(node: yaml.Node, path: Path, seen: set[int]) -> Iterator[Fault]:
+    """Names that are no text, and those given twice, of which YAML would silently keep the last.
 
-    Each mapping counts where it is written, not where aliases repeat it.
+    Each mapping counts where it is written, not where aliases repeat it. A name that is no text
+    is read as it is written from here on, so that it can be found again in other faults' paths.
     """
     if id(node) in seen:
         return
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for place, item in enumerate(node.value):
-            yield from _repeats(item, (*path, place), seen)
+            yield from _names(item, (*path, place), seen)
     if not isinstance(node, yaml.MappingNode):
         return
     lines: dict[str, int] = {}
     for key, value in node.value:
         name = _with_braces(str(key.value)) if isinstance(key, yaml.ScalarNode) else "?"
+        at = (*path, masked(name))
+        if isinstance(key, yaml.ScalarNode) and key.tag not in (_TEXT, _MERGE):
+            key.tag = _TEXT
+            yield Fault(at, "YAML does not read this name as text: put it in quotes")
         if key.tag != _MERGE and name in lines:
-            yield Fault(
-                (*path, masked(name)),
-                f"is given twice, in lines {lines[name]} and {_line(key)}: keep one",
-            )
+            yield Fault(at, f"is given twice, in lines {lines[name]} and {_line(key)}: keep one")
         lines.setdefault(name, _line(key))
-        yield from _repeats(value, (*path, name), seen)
+        yield from _names(value, (*path, name), seen)
 
 
 def _line(node: yaml.Node) -> int:

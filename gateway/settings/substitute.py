@@ -31,27 +31,14 @@ class Substitution:
         self.faults: list[Fault] = []
 
     def apply(self, data: Any, path: Path = ()) -> Any:
-        """The data with references replaced and every name in it text."""
+        """The data with references replaced."""
         if isinstance(data, str):
             return self._text(data, path)
         if isinstance(data, list):
             return [self.apply(item, (*path, place)) for place, item in enumerate(data)]
         if isinstance(data, dict):
-            return {
-                self._name(name, path): self.apply(value, (*path, str(name)))
-                for name, value in data.items()
-            }
+            return {name: self.apply(value, (*path, name)) for name, value in data.items()}
         return data
-
-    def _name(self, name: Any, path: Path) -> str:
-        if not isinstance(name, str):
-            self.faults.append(
-                Fault(
-                    (*path, str(name)),
-                    "YAML does not read this name as text: put it in quotes",
-                )
-            )
-        return str(name)
 
     def _text(self, text: str, path: Path) -> str:
         def replace(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gateway.settings.types import (
     BackendUrl,
@@ -41,28 +41,10 @@ from gateway.settings.types import (
     Workers,
 )
 from gateway.vllm import EngineConfig, Version
-from gateway.vllm.kinds import FAULT
+from gateway.vllm.kinds import LIST, WORD, word_or_list
 
 RelayedApi = Literal["chat", "completions", "messages", "responses", "embeddings"]
 RELAYED_APIS: tuple[str, ...] = get_args(RelayedApi)
-
-
-LIST_TAG = "<list>"
-"""Stands in a fault's path where a field takes a word or a list."""
-
-
-def _word_or_list(*words: str, otherwise: str) -> Discriminator:
-    def tag(value: object) -> str | None:
-        if isinstance(value, list):
-            return LIST_TAG
-        return "<word>" if value in words else None
-
-    return Discriminator(
-        tag,
-        custom_error_type=FAULT,
-        custom_error_message="{sentence}",
-        custom_error_context={"sentence": otherwise},
-    )
 
 
 class Section(BaseModel):
@@ -168,9 +150,9 @@ class BackendSettings(Section):
     api_key: Secret | None = None
     engine: EngineSettings | None = None
     apis: Annotated[
-        Annotated[Literal["auto"], Tag("<word>")]
-        | Annotated[list[RelayedApi], Field(min_length=1), NoRepeats, Tag(LIST_TAG)],
-        _word_or_list("auto", otherwise=f"must be auto, or a list of {', '.join(RELAYED_APIS)}"),
+        Annotated[Literal["auto"], WORD]
+        | Annotated[list[RelayedApi], Field(min_length=1), NoRepeats, LIST],
+        word_or_list("auto", otherwise=f"must be auto, or a list of {', '.join(RELAYED_APIS)}"),
     ] = "auto"
     max_concurrency: Count = 256
 
@@ -190,9 +172,9 @@ class KeySettings(Section):
     tokens_per_minute: Count | None = None
     max_concurrency: Count | None = None
     arms: Annotated[
-        Annotated[Literal["any", "none"], Tag("<word>")]
-        | Annotated[list[Name], Field(min_length=1), NoRepeats, Tag(LIST_TAG)],
-        _word_or_list("any", "none", otherwise="must be any, none, or a list of arms"),
+        Annotated[Literal["any", "none"], WORD]
+        | Annotated[list[Name], Field(min_length=1), NoRepeats, LIST],
+        word_or_list("any", "none", otherwise="must be any, none, or a list of arms"),
     ] = "any"
     cache_salt: bool = False
     expose_arm: bool = True

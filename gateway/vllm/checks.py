@@ -221,6 +221,16 @@ def _flags(config: EngineConfig, version: Version) -> Iterator[Finding]:
             continue
         path = f"flags.{name}"
         source = f"the flags of {release_for(version)}"
+        if found.fate is Fate.UNKNOWN and version > NEWEST:
+            yield Finding(
+                path,
+                Severity.WARNING,
+                f"is no flag of {NEWEST}, the newest this gateway knows: {version} may have it",
+                f"newer than {NEWEST}",
+                found.instead or "compare with vllm serve --help=all",
+                source,
+            )
+            continue
         if found.fate is Fate.PRESENT:
             yield Finding(
                 path,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     JsonValue,
     ValidationInfo,
     field_validator,
@@ -16,6 +17,8 @@ from pydantic import (
 
 from gateway.vllm.flags import canonical, renamed
 from gateway.vllm.kinds import (
+    LIST,
+    WORD,
     Count,
     CountOrZero,
     EngineVersion,
@@ -26,6 +29,7 @@ from gateway.vllm.kinds import (
     Text,
     Variable,
     fault,
+    word_or_list,
 )
 from gateway.vllm.version import Version, runs_v1
 
@@ -76,7 +80,13 @@ class EngineConfig(BaseModel):
     engine_version: EngineVersion | None = None
     name: Label = "vllm"
     image: Text | None = None
-    served_model_name: Text | list[Text] | None = None
+    served_model_name: (
+        Annotated[
+            Annotated[Text, WORD] | Annotated[list[Text], Field(min_length=1), LIST],
+            word_or_list(otherwise="must be a name, or a list of names; numbers go in quotes"),
+        ]
+        | None
+    ) = None
     host: Text | None = None
     port: Port = 8000
     tensor_parallel_size: Count | None = None

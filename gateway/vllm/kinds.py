@@ -8,7 +8,9 @@ from typing import Annotated, Any
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    Discriminator,
     Field,
+    Tag,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -19,6 +21,10 @@ from gateway.vllm.version import Version
 
 FAULT = "fault"
 """The type of errors whose message is already the sentence for the user."""
+
+WORD = Tag("<word>")
+LIST = Tag("<list>")
+"""Mark the two branches of a field that `word_or_list` decides on."""
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -43,6 +49,23 @@ def refused_with(sentence: str) -> WrapValidator:
             raise fault(sentence) from None
 
     return WrapValidator(check)
+
+
+def word_or_list(*words: str, otherwise: str) -> Discriminator:
+    """For a field that takes a word or a list, so that a bad value has the faults of one of them.
+
+    Args:
+        words: those it takes; any text if none are given.
+        otherwise: the sentence that refuses what is neither.
+    """
+
+    def tag(value: object) -> str | None:
+        if isinstance(value, list):
+            return LIST.tag
+        known = value in words if words else isinstance(value, str)
+        return WORD.tag if known else None
+
+    return Discriminator(tag, custom_error_type=FAULT, custom_error_message=otherwise)
 
 
 def matching(form: re.Pattern[str], sentence: str) -> AfterValidator:

@@ -68,11 +68,40 @@ def test_what_vllm_would_refuse_is_told_on_standard_error(run: Run, tmp_path: Pa
 
     result = run("engine", "render", str(file))
 
-    assert result.status == 0
+    assert result.status == run("check", "--engine", str(file)).status == 2
     assert result.out.startswith("# For vLLM 0.32.\nvllm serve m")
     assert result.err == (
         "error: max_num_batched_tokens: 128 is below max_num_seqs (256), so vLLM does not start\n"
     )
+
+
+def test_a_version_that_would_start_with_it_is_no_failure(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "e.yaml"
+    file.write_text("{model: m, max_num_batched_tokens: 128}")
+
+    old, new = (
+        run("engine", "render", str(file), f"--engine-version={v}") for v in ("0.9", "0.10")
+    )
+
+    assert (old.status, new.status) == (2, 0)
+    assert old.err.startswith("error: max_num_seqs: is not stated, and 256 or more by default")
+    assert new.err == ""
+
+
+def test_a_flag_that_is_left_out_keeps_nothing_from_starting(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "e.yaml"
+    file.write_text("{model: m, flags: {swap-space: 4}}")
+
+    result = run("engine", "render", str(file))
+
+    assert (result.status, result.err) == (0, "")
+    assert "--swap-space is left out" in result.out
+    assert run("check", "--engine", str(file)).status == 2
+
+
+def test_the_status_is_told_by_its_help(run: Run) -> None:
+    told = " ".join(run("engine", "render", "--help").out.split())
+    assert "Ends with status 2 if vLLM would refuse what is printed" in told
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,17 @@ def test_what_is_said_again_replaces_what_the_base_says(tmp_path: Path) -> None:
     assert found.env == {"A": "a", "B": "b"}
 
 
+def test_null_takes_a_single_flag_or_variable_back(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        top="extends: base.yaml\nflags: {seed: null}\nenv: {A: null}",
+        base="model: m\nflags: {seed: 1, enforce-eager: true}\nenv: {A: a, B: b}",
+    )
+    found = load_engine(path)
+
+    assert (found.flags, found.env) == ({"enforce-eager": True}, {"B": "b"})
+
+
 def test_a_base_is_looked_for_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     write(tmp_path, base="model: m")

@@ -60,9 +60,12 @@ def test_references_need_no_quotes(text: str, value: object) -> None:
 def test_names_must_be_text(tmp_path: Path) -> None:
     found = faults(tmp_path, GOOD.replace("models: {m:", "models: {70:"))
     assert found == ["models.70: YAML does not read this name as text: put it in quotes"]
-    # YAML's own trap: on and no are truth values.
-    found = faults(tmp_path, GOOD + "on: 1\n")
-    assert "True: YAML does not read this name as text: put it in quotes" in found
+    # YAML's own traps: on and no are truth values, and 0.10 is the number 0.1.
+    found = faults(tmp_path, GOOD + "on: 1\nmetrics: {0.10: 2}\n")
+    assert found == [
+        "on: YAML does not read this name as text: put it in quotes",
+        "metrics.0.10: YAML does not read this name as text: put it in quotes",
+    ]
 
 
 @pytest.mark.parametrize(

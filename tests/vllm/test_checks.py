@@ -170,6 +170,16 @@ def test_a_flag_by_the_wrong_name_is_a_warning() -> None:
     assert only.reason == "is no flag of any version, but scheduling-policy is"
 
 
+def test_a_flag_that_a_newer_version_may_have() -> None:
+    assert told("0.33", flags={"x-y-z": 1})[0] == (
+        "flags.x-y-z",
+        Severity.WARNING,
+        "is no flag of 0.32, the newest this gateway knows: 0.33 may have it",
+    )
+    # What was there and has gone does not come back.
+    assert told("0.33", flags={"swap-space": 4})[0][:2] == ("flags.swap-space", Severity.ERROR)
+
+
 def test_a_version_nobody_knows_yet() -> None:
     assert [one.field for one in found("0.33")] == ["engine_version"]
     assert found("0.32.1") == []
