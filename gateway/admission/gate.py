@@ -13,7 +13,6 @@ from gateway.errors import NoBackend, Overloaded
 from gateway.records import Refusal
 from gateway.routing.backend import Backend
 
-NOTHING_SERVES = "No server of this model is available right now; try again in a few seconds."
 NO_ROOM = "This model has no room for more requests right now; try again in {seconds:.0f} s."
 TOO_LONG = (
     "No place for this request became free within {timeout:g} s; try again in {seconds:.0f} s."
@@ -22,13 +21,16 @@ TOO_LONG = (
 Pick = Callable[[], Backend | None]
 """Claims a place and returns its backend, or None while there is none to be had."""
 
+WhyNot = Callable[[], str | None]
+"""Tells, for the client, why no backend could ever be picked as things are; None if one could."""
+
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
     ticket: int
     since: float
     pick: Pick
-    nothing_serves: Callable[[], bool]
+    why_not: WhyNot
     lane: Hashable
     future: asyncio.Future[Backend]
     timer: asyncio.TimerHandle | None = None
@@ -64,32 +66,31 @@ class Gate:
             self.wake()
         return pick()
 
-    async def enter(
-        self, pick: Pick, nothing_serves: Callable[[], bool], lane: Hashable
-    ) -> Backend:
+    async def enter(self, pick: Pick, why_not: WhyNot, lane: Hashable) -> Backend:
         """Wait for a place; `leave` gives it back.
 
         Args:
             pick: called now and whenever a place may have become free.
-            nothing_serves: whether no backend could ever be picked as things are.
+            why_not: called when it picked nothing.
             lane: equal for requests that want the same backends, in the same state of trying
                 them; `pick` of one then answers for all.
 
         Raises:
-            NoBackend: nothing serves, at once or while waiting.
+            NoBackend: nothing serves, at once or while waiting; says what `why_not` says.
             Overloaded: the queue is full, or the wait took too long.
         """
         backend = self.try_enter(pick)
         if backend is not None:
             return backend
-        if nothing_serves():
-            raise _no_backend()
+        reason = why_not()
+        if reason is not None:
+            raise _no_backend(reason)
         if self.depth >= self.queue_limit:
             seconds = self._oldest_wait()
             raise Overloaded(
                 NO_ROOM.format(seconds=seconds), retry_after=seconds, refusal=Refusal.QUEUE_LIMIT
             )
-        waiter = self._join(pick, nothing_serves, lane)
+        waiter = self._join(pick, why_not, lane)
         try:
             return await waiter.future
         except asyncio.CancelledError:
@@ -138,17 +139,18 @@ class Gate:
             self._part(waiter)
             waiter.future.set_result(backend)
             return True
-        if waiter.nothing_serves():
+        reason = waiter.why_not()
+        if reason is not None:
             self._part(waiter)
-            waiter.future.set_exception(_no_backend())
+            waiter.future.set_exception(_no_backend(reason))
             return False
         return None
 
-    def _join(self, pick: Pick, nothing_serves: Callable[[], bool], lane: Hashable) -> _Waiter:
+    def _join(self, pick: Pick, why_not: WhyNot, lane: Hashable) -> _Waiter:
         loop = asyncio.get_running_loop()
         self._tickets += 1
         future: asyncio.Future[Backend] = loop.create_future()
-        waiter = _Waiter(self._tickets, self._clock(), pick, nothing_serves, lane, future)
+        waiter = _Waiter(self._tickets, self._clock(), pick, why_not, lane, future)
         waiter.timer = loop.call_later(self.queue_timeout, self._expire, waiter)
         self._lanes.setdefault(lane, OrderedDict())[waiter.ticket] = waiter
         self.depth += 1
@@ -179,5 +181,5 @@ class Gate:
         return max(1.0, self._clock() - since)
 
 
-def _no_backend() -> NoBackend:
-    return NoBackend(NOTHING_SERVES, retry_after=5.0)
+def _no_backend(reason: str) -> NoBackend:
+    return NoBackend(reason, retry_after=5.0)

@@ -18,6 +18,15 @@ from gateway.exchange.pins import Pin
 from gateway.records import Usage
 from gateway.routing.backend import Backend
 
+NOTHING_SERVES = "No server of this model is available right now; try again in a few seconds."
+NO_SERVER_OF_ARM = (
+    "No server of arm {arm} of model {model} is available; the model's other arms have some. Leave "
+    "the arm out of the request, or try again in a few seconds."
+)
+NO_SERVER_OF_RESPONSE = (
+    "The server that keeps this response is not available right now; try again in a few seconds."
+)
+
 # A request that three backends could not answer is more likely to be the cause than the victim.
 MAX_ATTEMPTS = 3
 
@@ -116,7 +125,7 @@ class Exchange:
     async def _queue(self) -> Backend:
         call = self._call
         lane = (call.api, call.arm.name, call.forced, call.pinned, tuple(self._draft.tried))
-        return await self._gate.enter(self._pick, self._nothing_serves, lane)
+        return await self._gate.enter(self._pick, self._why_not, lane)
 
     def _candidates(self) -> Iterator[Backend]:
         """The backends that may still answer, best first."""
@@ -134,8 +143,22 @@ class Exchange:
                 return backend
         return None
 
-    def _nothing_serves(self) -> bool:
-        return not any(self._call.forms.fits(backend) for backend in self._candidates())
+    def _why_not(self) -> str | None:
+        call = self._call
+        if any(call.forms.fits(backend) for backend in self._candidates()):
+            return None
+        if not call.forced or not self._others_serve():
+            return NOTHING_SERVES
+        if call.pinned is not None:
+            return NO_SERVER_OF_RESPONSE
+        return NO_SERVER_OF_ARM.format(arm=call.arm.name, model=call.route.model)
+
+    def _others_serve(self) -> bool:
+        """Whether a request without the choice that bound this one would be served."""
+        call = self._call
+        arms = (arm for arm in call.route.arms.values() if arm.weight > 0)
+        backends = (backend for arm in arms for backend in arm.backends)
+        return any(backend.usable() and call.forms.fits(backend) for backend in backends)
 
     async def _try(self, backend: Backend, form: Form) -> AttemptFailed | None:
         draft = self._draft

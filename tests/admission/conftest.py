@@ -49,5 +49,5 @@ class Wish:
         self.asked += 1
         return next((backend for backend in self.backends if backend.claim()), None)
 
-    def nothing_serves(self) -> bool:
-        return not any(backend.usable() for backend in self.backends)
+    def why_not(self) -> str | None:
+        return None if any(backend.usable() for backend in self.backends) else "all are down"

@@ -55,15 +55,15 @@ class World:
         def pick() -> Backend | None:
             return next((one for one in wanted if one.claim()), None)
 
-        def nothing_serves() -> bool:
-            return not any(one.usable() for one in wanted)
+        def why_not() -> str | None:
+            return None if any(one.usable() for one in wanted) else "all are down"
 
         try:
             place = self.gate.try_enter(pick)
             if place is None:
                 self.waiting[lane] += 1
                 try:
-                    place = await self.gate.enter(pick, nothing_serves, lane)
+                    place = await self.gate.enter(pick, why_not, lane)
                 finally:
                     self.waiting[lane] -= 1
         except (NoBackend, Overloaded) as error:

@@ -188,18 +188,6 @@ async def test_an_arm_that_was_chosen_by_hand_is_never_left(at: Site, by: str) -
     assert record.forced and record.assigned_arm == "a0"
 
 
-async def test_an_arm_chosen_by_hand_that_is_out_of_service(at: Site) -> None:
-    at.play(silent, answers(CHAT))
-    at.configure(models=at.arms(["b0"], ["b1"]))
-    at.backend("b0").up = False
-    try:
-        response = await at.ask(CHAT, headers={"x-gateway-arm": "a0"})
-    finally:
-        at.backend("b0").up = True
-    assert response.status_code == 503
-    assert at.served() == []
-
-
 # Where to stop
 
 
