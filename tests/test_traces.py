@@ -272,5 +272,5 @@ def test_without_its_packages_it_says_how_to_get_them(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "traces.otlp_endpoint: needs packages" in done.stderr
-    assert "pip install 'ttft-gateway[otel]'" in done.stderr
+    assert "pip install '.[otel]' in the checkout" in done.stderr
     assert "Traceback" not in done.stderr

@@ -14,14 +14,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.bench.engines import Fetch
 from gateway.bench.results import GpuUse
+from gateway.extras import install
 
 INTERVAL = 0.25
 MIB = 2**20
 
-NO_PACKAGE = (
-    "GPUs were not looked at: the package nvidia-ml-py is missing "
-    "(pip install 'ttft-gateway[bench]')."
-)
+NO_PACKAGE = f"GPUs were not looked at: the package nvidia-ml-py is missing ({install('bench')})."
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from gateway.bench.speech import PATHS, Speech
 from gateway.bench.summary import compare, summarise
 from gateway.bench.watches import Watched, watching
 from gateway.errors import GatewayError
+from gateway.extras import install
 
 T = TypeVar("T")
 SIMULATED = "made up by a simulated engine"
@@ -204,7 +205,7 @@ def show(result: BenchResult, console: Console) -> None:
     try:
         plotext = import_module("plotext")
     except ImportError:
-        console.print("The plot was left out: pip install 'ttft-gateway[bench]'.")
+        console.print(f"The plot was left out: {install('bench')}.")
         return
     if result.rounds:
         console.print(Text(screen.plot(result, plotext, console.width)))

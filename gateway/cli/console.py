@@ -21,12 +21,10 @@ from gateway.cli.userfiles import Home
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError
+from gateway.extras import install
 
 PORT = 8090
-INSTALL = (
-    "The console needs packages that are not installed: pip install 'ttft-gateway[console]' "
-    "installs them."
-)
+INSTALL = f"The console needs packages that are not installed: {install('console')} installs them."
 
 log = logging.getLogger("gateway.console")
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from gateway.errors import GatewayError
+from gateway.extras import install
 from gateway.planning.outcome import at, outcomes
 from gateway.planning.replay import SHORTEST_PAUSE, Machine, replay
 from gateway.planning.traffic import Traffic
@@ -109,9 +110,7 @@ def _solve(traffic: Sequence[Traffic], machine: Machine) -> tuple[float, float, 
         import numpy as np
         from scipy.optimize import least_squares
     except ImportError as error:
-        raise GatewayError(
-            f"Fitting needs the package {error.name}: pip install '.[bench]' in the checkout."
-        ) from None
+        raise GatewayError(f"Fitting needs the package {error.name}: {install('bench')}.") from None
     rows, times = [], []
     for one in traffic:
         for request, served in replay(one, machine, one.chunk):

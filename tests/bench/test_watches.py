@@ -42,7 +42,7 @@ async def test_without_the_package_the_extra_is_named(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "pynvml", absent)
     async with watching(watched()) as found:
         assert found.gpus == ()
-        assert "ttft-gateway[bench]" in found.said[0]
+        assert "pip install '.[bench]'" in found.said[0]
 
 
 async def test_without_a_driver_the_exporter_is_named(nvml: FakeNvml) -> None:

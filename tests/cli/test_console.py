@@ -18,7 +18,7 @@ def test_without_its_packages_it_says_how_to_get_them(
     for arguments in (("console",), ("demo", "--console")):
         found = run(*arguments)
         assert found.status == 1
-        assert "pip install 'ttft-gateway[console]'" in found.err
+        assert "pip install '.[console]' in the checkout" in found.err
 
 
 def test_neither_it_nor_the_demo_imports_its_packages_to_say_what_they_do() -> None:

@@ -17,6 +17,7 @@ from gateway.bench.report.looks import looks
 from gateway.bench.report.parts import Chart
 from gateway.bench.results import BenchResult
 from gateway.errors import GatewayError
+from gateway.extras import install
 
 CONFIG = {"displayModeBar": False, "displaylogo": False, "responsive": True}
 
@@ -39,7 +40,7 @@ def packages() -> Packages:
         return Packages(*map(import_module, ("jinja2", "plotly.io", "plotly.offline")))
     except ImportError as error:
         raise GatewayError(
-            f"The report needs the package {error.name}: pip install 'ttft-gateway[bench]'."
+            f"The report needs the package {error.name}: {install('bench')}."
         ) from None
 
 

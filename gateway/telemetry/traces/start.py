@@ -8,6 +8,7 @@ from random import Random
 from prometheus_client import CollectorRegistry
 
 from gateway.errors import ConfigError
+from gateway.extras import install
 from gateway.settings import TraceSettings
 from gateway.telemetry.traces.context import TraceContexts
 from gateway.telemetry.traces.queue import SpanQueue
@@ -17,8 +18,7 @@ from gateway.telemetry.traces.queue import SpanQueue
 SWITCH_INTERVAL = 0.0005
 
 MISSING = (
-    "traces.otlp_endpoint: needs packages that are not installed: "
-    "pip install 'ttft-gateway[otel]' installs them"
+    f"traces.otlp_endpoint: needs packages that are not installed: {install('otel')} installs them"
 )
 
 
