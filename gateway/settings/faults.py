@@ -16,7 +16,7 @@ from gateway.vllm.kinds import FAULT
 
 Path = tuple[str | int, ...]
 
-_HARMLESS = re.compile(r"[a-z_]{1,40}|.{1,20}")
+_HARMLESS = re.compile(r"[a-z_]{1,40}|.{0,20}")
 
 _AFTER_ALL = 2**31
 
@@ -63,7 +63,7 @@ def dotted(path: Path) -> str:
 
 def shown(name: str) -> str:
     """A name as a fault shows it: on one line, and not endless."""
-    text = name if name.isprintable() else ascii(name)[1:-1]
+    text = (name or '""') if name.isprintable() else ascii(name)[1:-1]
     return text if len(text) <= 128 else text[:128] + "…"
 
 

@@ -41,7 +41,7 @@ from gateway.settings.types import (
     Workers,
 )
 from gateway.vllm import EngineConfig, Version
-from gateway.vllm.kinds import LIST, WORD, word_or_list
+from gateway.vllm.kinds import LIST, WORD, Text, word_or_list
 
 RelayedApi = Literal["chat", "completions", "messages", "responses", "embeddings"]
 RELAYED_APIS: tuple[str, ...] = get_args(RelayedApi)
@@ -100,7 +100,7 @@ class Model(Section):
     """What clients name, and the arms that serve it."""
 
     aliases: list[ModelPattern] = []
-    upstream_model: str | None = Field(default=None, min_length=1)
+    upstream_model: Text | None = None
     max_output_tokens: Count | None = None
     context_window: Count | None = None
     experiment: ExperimentSettings = ExperimentSettings()
@@ -129,7 +129,8 @@ class EngineSettings(Section):
         """As a configuration of vLLM, to be checked; what is not stated is not known.
 
         Raises:
-            pydantic.ValidationError: a model name or window that is none.
+            pydantic.ValidationError: a model name or window that is none; those of valid settings
+                are some.
         """
         return EngineConfig(
             model=model,

@@ -96,7 +96,11 @@ Count = Annotated[int, Field(ge=1), refused_with("must be a whole number, at lea
 CountOrZero = Annotated[int, Field(ge=0), refused_with("must be a whole number, at least 0")]
 Share = Annotated[float, Field(gt=0, le=1), refused_with("must be above 0 and at most 1")]
 Port = Annotated[int, Field(ge=1, le=65535), refused_with("must be a port, from 1 to 65535")]
-Text = Annotated[str, matching(_ONE_LINE, "must be one line of text, without control characters")]
+Text = Annotated[
+    str,
+    Field(min_length=1),
+    matching(_ONE_LINE, "must be one line of text, without control characters"),
+]
 Label = Annotated[
     str,
     matching(

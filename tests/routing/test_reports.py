@@ -101,7 +101,10 @@ async def enter(gate: Gate, route: Route, arm: str) -> Backend:
     def pick() -> Backend | None:
         return next((backend for backend in candidates() if backend.claim()), None)
 
-    return gate.try_enter(pick) or await gate.enter(pick, lambda: not candidates(), arm)
+    def why_not() -> str | None:
+        return None if candidates() else "all are down"
+
+    return gate.try_enter(pick) or await gate.enter(pick, why_not, arm)
 
 
 @pytest.mark.parametrize("ending", ["answer", "error", "cancel while served", "cancel in queue"])

@@ -51,6 +51,11 @@ CASES: list[tuple[str, Any, str]] = [
     ("models/llama-3-70b/arms/a b", {"weight": 1, "backends": ["vllm-c"]}, NAME),
     ("models/llama-3-70b/aliases/0", "a b", PATTERN),
     ("models/llama-3-70b/upstream_model", "", "is empty: give a value, or leave the line out"),
+    (
+        "models/llama-3-70b/upstream_model",
+        "a\nb",
+        "must be one line of text, without control characters",
+    ),
     ("models/llama-3-70b/max_output_tokens", 0, "must be a whole number, at least 1"),
     ("models/llama-3-70b/cross_arm_failover", "maybe", "must be true or false"),
     (

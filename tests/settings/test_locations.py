@@ -102,6 +102,8 @@ def test_every_fault_of_every_setting_is_in_the_file(
 
 
 FIELDS: list[tuple[type[BaseModel], str, Any, list[str]]] = [
+    (EngineConfig, "model", "", ["model: is empty: give a value, or leave the line out"]),
+    (EngineConfig, "served_model_name", ["a", ""], ["served_model_name[1]: is empty"]),
     (EngineConfig, "served_model_name", 70, ["served_model_name: must be a name, or a list of "]),
     (EngineConfig, "served_model_name", "a\nb", ["served_model_name: must be one line of text"]),
     (EngineConfig, "served_model_name", ["a", 7], ["served_model_name[1]: must be text"]),
@@ -123,9 +125,7 @@ FIELDS: list[tuple[type[BaseModel], str, Any, list[str]]] = [
 
 
 @pytest.mark.parametrize(("root", "path", "value", "lines"), FIELDS)
-def test_fields_of_several_kinds(
-    root: type[BaseModel], path: str, value: Any, lines: list[str]
-) -> None:
+def test_where_and_what(root: type[BaseModel], path: str, value: Any, lines: list[str]) -> None:
     place = tuple(int(part) if part.isdigit() else part for part in path.split("/"))
     data = replaced(WHOLE if root is Settings else ENGINE, place, value)
 

@@ -66,6 +66,8 @@ def test_names_must_be_text(tmp_path: Path) -> None:
         "on: YAML does not read this name as text: put it in quotes",
         "metrics.0.10: YAML does not read this name as text: put it in quotes",
     ]
+    found = faults(tmp_path, GOOD + "metrics: {? : 1}\n")
+    assert found == ['metrics."": YAML does not read this name as text: put it in quotes']
 
 
 @pytest.mark.parametrize(

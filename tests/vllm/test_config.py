@@ -36,7 +36,7 @@ def refusal(**data: Any) -> str:
         ({"flags": {"no-enable-prefix-caching": True}}, "flags: no-enable-prefix-caching has a "),
         ({"flags": {"model": "m"}}, "flags: model has a setting of its own: use model"),
         ({"chunk_size": 512}, "chunk_size: Extra inputs are not permitted"),
-        ({"model": ""}, "model: must be one line of text"),
+        ({"model": "a\tb"}, "model: must be one line of text"),
     ],
 )
 def test_refusals_name_the_place_and_what_is_allowed(data: dict[str, Any], sentence: str) -> None:
