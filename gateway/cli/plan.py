@@ -17,6 +17,7 @@ from rich.text import Text
 
 from gateway.cli.result_file import check_writable
 from gateway.cli.table import plain_table
+from gateway.extras import install
 from gateway.planning import calibration, picture
 from gateway.planning.calibration import Calibration
 from gateway.planning.fit import FIGURES
@@ -101,7 +102,7 @@ def _draw(console: Console, answers: Sequence[Answer]) -> None:
     try:
         plotext = import_module("plotext")
     except ImportError:
-        console.print("The picture was left out: pip install '.[bench]' in the checkout.")
+        console.print(f"The picture was left out: {install('bench')}.")
         return
     console.print(Text(picture.plot(simulated, plotext, console.width)))
 
