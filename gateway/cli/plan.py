@@ -102,7 +102,7 @@ def _draw(console: Console, answers: Sequence[Answer]) -> None:
     try:
         plotext = import_module("plotext")
     except ImportError:
-        console.print(f"The picture was left out: {install('bench')}.")
+        console.print(Text(f"The picture was left out: {install('bench')}."))
         return
     console.print(Text(picture.plot(simulated, plotext, console.width)))
 

@@ -86,6 +86,15 @@ def test_a_plan_shows_what_was_and_what_would_be(run: Run, folder: Path, calibra
     assert "Simulated TTFT by chunk size, in ms: o P50, x P90" in done.out
 
 
+def test_without_a_picture_it_says_how_to_get_one(
+    run: Run, monkeypatch: pytest.MonkeyPatch, folder: Path, calibration: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "plotext", None)
+    arguments = ("--calibration", str(calibration), "--chunk", "512", "--chunk", "64")
+    result = run("plan", str(folder / "access.jsonl"), *arguments)
+    assert "The picture was left out: pip install '.[bench]' in the checkout." in result.out
+
+
 def numbers(row: str) -> list[str]:
     return [word for word in row.split() if "." in word]
 
