@@ -5,11 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
-from gateway.bench.workloads import CHARACTERS_A_TOKEN, Talk, Workload, text
+from gateway.bench import head
+from gateway.bench.workloads import (
+    CHARACTERS_A_TOKEN,
+    LONGEST,
+    ROUND_TOKENS,
+    Talk,
+    Workload,
+    text,
+)
 from gateway.errors import GatewayError
 from gateway.records import Outcome
 
@@ -26,7 +34,7 @@ class _Conversation(msgspec.Struct):
 
 class _Custom(msgspec.Struct):
     prompt: str
-    output_tokens: int | None = None
+    output_tokens: Annotated[int, msgspec.Meta(ge=0, le=LONGEST)] | None = None
 
 
 class _Logged(msgspec.Struct):
@@ -38,6 +46,12 @@ class _Logged(msgspec.Struct):
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     completion_tokens: int | None = None
+
+    @property
+    def sendable(self) -> bool:
+        """A request's head can name its session, and its token counts can be those of one."""
+        counts = (self.prompt_tokens, self.cached_tokens, self.completion_tokens)
+        return head.fits(self.session) and all(0 <= (count or 0) <= LONGEST for count in counts)
 
 
 def sharegpt(path: Path, requests: int, output_tokens: int | None) -> Workload:
@@ -91,25 +105,49 @@ def replay(path: Path, requests: int, output_tokens: int | None, seed: int) -> W
         output_tokens: of each answer; None for as many as were recorded.
 
     Raises:
-        GatewayError: it holds no streamed request that succeeded, with its token counts.
+        GatewayError: it holds no streamed request that succeeded, with its token counts, or more
+            than can be held ready.
         OSError: it cannot be read.
     """
-    lines = [
-        one
-        for one in _lines(path, _Logged, growing=True)
-        if one.outcome == Outcome.OK and one.stream and one.prompt_tokens
-    ][:requests]
-    if not lines:
-        raise GatewayError(
-            f"{path.name} holds no streamed request that succeeded, with its token counts."
-        )
+    lines, remark = _replayable(path, requests)
     shared = text(random.Random(f"{seed}/shared"), _characters(max(_shared(lines).values())))
 
     def talks(number: int) -> Sequence[Talk]:
         return _replayed(lines, shared, f"{seed}/{number}", output_tokens)
 
-    remark = _fewer(path, len(lines), requests)
     return Workload(talks, remark)
+
+
+def _replayable(path: Path, requests: int) -> tuple[Sequence[_Logged], str]:
+    """The lines that are sent, and what one should know of the others."""
+    found = [
+        one
+        for one in _lines(path, _Logged, growing=True)
+        if one.outcome == Outcome.OK and one.stream and one.prompt_tokens
+    ]
+    lines = [one for one in found if one.sendable]
+    left_out = _left_out(path, len(found) - len(lines))
+    if not lines:
+        nothing = f"{path.name} holds no streamed request that succeeded, with its token counts."
+        raise GatewayError(left_out or nothing)
+    tokens = sum(line.prompt_tokens or 0 for line in lines[:requests])
+    if tokens > ROUND_TOKENS:
+        raise GatewayError(
+            f"The prompts of {path.name} are {tokens:,} tokens: at most {ROUND_TOKENS:,} are held "
+            "ready for a round. Send fewer (--requests)."
+        )
+    fewer = _fewer(path, len(lines), requests)
+    return lines[:requests], " ".join(one for one in (left_out, fewer) if one)
+
+
+def _left_out(path: Path, count: int) -> str:
+    if not count:
+        return ""
+    lines = "1 line of it was" if count == 1 else f"{count} lines of it were"
+    return (
+        f"{path.name}: {lines} left out, for control characters in the session, or token counts "
+        "that no request has."
+    )
 
 
 def _replayed(

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from gateway.bench import head
 from gateway.bench.client import Exchange
 from gateway.bench.speech import Speech
 from gateway.bench.workloads import Talk
@@ -88,7 +89,7 @@ class Driver:
                 await self._talk(talk, opening, self._clock())
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(concurrency):
+            for _ in range(min(concurrency, len(prepared))):
                 group.create_task(user())
 
     async def opened(
@@ -118,7 +119,7 @@ class Driver:
         return self._speech.request(talk.system, said, talk.output_tokens)
 
     async def _talk(self, talk: Talk, opening: bytes, due: float, late: float = 0.0) -> None:
-        headers = b"x-session-id: %b\r\n" % talk.session.encode() if talk.session else b""
+        headers = head.session(talk.session)
         said: list[str] = []
         body = opening
         for turn, question in enumerate(talk.questions):

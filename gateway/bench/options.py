@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gateway.bench import datasets, workloads
 from gateway.bench.driver import Arrivals
 from gateway.bench.results import Load
 from gateway.bench.rounds import Plan
-from gateway.bench.speech import PATHS
-from gateway.bench.workloads import CHARACTERS_A_TOKEN, Workload
-from gateway.errors import GatewayError
+from gateway.bench.workloads import CHARACTERS_A_TOKEN, ROUND_TOKENS, Workload
 from gateway.records import Api
+
+ApiName = Literal["chat", "completions", "messages", "responses"]
+WorkloadName = Literal[
+    "shared-prefix", "no-shared-prefix", "sessions", "replay", "sharegpt", "custom"
+]
 
 USERS = 32
 PREFIX_TOKENS = workloads.SYSTEM_CHARACTERS // CHARACTERS_A_TOKEN
 QUESTION_TOKENS = workloads.QUESTION_CHARACTERS // CHARACTERS_A_TOKEN
+
+MOST_REQUESTS = 1_000_000
+MOST_TURNS = 100_000
+PATIENCE = 600.0
+"""Seconds for a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +42,11 @@ class Options:
         request_rate: a second, for an open loop; None for a closed one.
         concurrency: None for 32 users in a closed loop, and for no limit in an open one.
         extra: fields of every request's body.
+        timeout: seconds for a request.
     """
 
-    api: str = "chat"
-    workload: str = "shared-prefix"
+    api: Api = Api.CHAT
+    workload: WorkloadName = "shared-prefix"
     dataset: Path | None = None
     requests: int = 200
     rounds: int = 3
@@ -54,6 +63,7 @@ class Options:
     slo_ttft_ms: float | None = None
     seed: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float = PATIENCE
 
     @property
     def shares_prefix(self) -> bool:
@@ -65,25 +75,33 @@ class Options:
         return self.concurrency or (USERS if self.request_rate is None else None)
 
 
-def api_of(options: Options) -> Api:
+def check(options: Options) -> None:
     """Raises:
-    GatewayError: it is none that can be asked.
+    ValueError: they do not go together, or ask for more than a client can hold; in a sentence.
     """
-    if options.api not in [api.value for api in PATHS]:
-        raise GatewayError(f"--api {options.api} is none of {', '.join(PATHS)}.")
-    return Api(options.api)
+    reads = "dataset" in WORKLOADS[options.workload].options
+    if reads and options.dataset is None:
+        raise ValueError(f"--workload {options.workload} reads a file: name it with --dataset")
+    length = options.prefix_tokens + options.question_tokens
+    if not reads and options.requests * length > ROUND_TOKENS:
+        raise ValueError(
+            f"a round of {options.requests:,} requests of about {length:,} tokens each would be "
+            f"{options.requests * length:,} tokens: at most {ROUND_TOKENS:,} are held ready. Send "
+            "fewer requests a round (--requests), or shorter ones (--prefix-tokens, "
+            "--question-tokens)"
+        )
 
 
 def plan_of(options: Options, arms: Sequence[str]) -> Plan:
     """Raises:
-    GatewayError: the workload is none, or its file is none of its kind.
-    OSError: its file cannot be read.
+    GatewayError: the workload's file is none of its kind.
+    OSError: it cannot be read.
     """
     rate = options.request_rate
     return Plan(
         arms=tuple(arms),
         rounds=options.rounds,
-        workload=workload_of(options),
+        workload=WORKLOADS[options.workload].make(options),
         concurrency=options.users,
         arrivals=None if rate is None else Arrivals(rate, options.burstiness),
         think=options.think,
@@ -95,6 +113,8 @@ def plan_of(options: Options, arms: Sequence[str]) -> Plan:
 
 def load_of(options: Options) -> Load:
     """What the result says of it."""
+    own = WORKLOADS[options.workload].options
+    values = {name: getattr(options, name) for name in own - {"dataset"}}
     return Load(
         workload=options.workload,
         api=options.api,
@@ -102,22 +122,21 @@ def load_of(options: Options) -> Load:
         concurrency=options.users,
         request_rate=options.request_rate,
         burstiness=options.burstiness,
-        output_tokens=options.output_tokens or (1 if options.dataset is None else None),
+        output_tokens=options.output_tokens or (None if "dataset" in own else 1),
         rounds=options.rounds,
         seed=options.seed,
         slo_ttft_ms=options.slo_ttft_ms,
+        dataset=_written(options.dataset.name) if options.dataset else None,
+        extra=tuple(map(_written, options.extra)),
+        timeout=options.timeout,
+        warm_up=options.warm_up,
+        **values,
     )
 
 
-def workload_of(options: Options) -> Workload:
-    """Raises:
-    GatewayError: there is no such workload, or its file is none of its kind.
-    OSError: its file cannot be read.
-    """
-    make = WORKLOADS.get(options.workload)
-    if make is None:
-        raise GatewayError(f"--workload {options.workload} is none of {', '.join(WORKLOADS)}.")
-    return make(options)
+def _written(name: str) -> str:
+    """As a file of UTF-8 can hold it, whatever bytes the name of a file is made of."""
+    return name.encode(errors="replace").decode()
 
 
 def _shared_prefix(options: Options) -> Workload:
@@ -166,16 +185,34 @@ def _custom(options: Options) -> Workload:
 
 
 def _dataset(options: Options) -> Path:
-    if options.dataset is None:
-        raise GatewayError(f"--workload {options.workload} reads a file: name it with --dataset.")
+    assert options.dataset is not None, "`check` refuses the workload without it"
     return options.dataset
 
 
-WORKLOADS: Mapping[str, Callable[[Options], Workload]] = {
-    "shared-prefix": _shared_prefix,
-    "no-shared-prefix": _no_shared_prefix,
-    "sessions": _sessions,
-    "replay": _replay,
-    "sharegpt": _sharegpt,
-    "custom": _custom,
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One workload.
+
+    Attributes:
+        make: raises GatewayError and OSError for the file it reads.
+        options: those fields of `Options` that shape it and have no meaning for others.
+    """
+
+    make: Callable[[Options], Workload]
+    options: frozenset[str]
+
+
+_TEXTS = frozenset({"prefix_tokens", "question_tokens"})
+_FILE = frozenset({"dataset"})
+
+WORKLOADS: Mapping[WorkloadName, Kind] = {
+    "shared-prefix": Kind(_shared_prefix, _TEXTS | {"cold"}),
+    "no-shared-prefix": Kind(_no_shared_prefix, _TEXTS),
+    "sessions": Kind(_sessions, _TEXTS | {"turns", "think"}),
+    "replay": Kind(_replay, _FILE),
+    "sharegpt": Kind(_sharegpt, _FILE),
+    "custom": Kind(_custom, _FILE),
 }
+
+SHAPING = frozenset[str]().union(*(kind.options for kind in WORKLOADS.values()))
+"""Fields of `Options` that only some workloads have a use for."""

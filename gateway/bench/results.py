@@ -31,6 +31,7 @@ __all__ = [
     "Load",
     "Round",
     "Sample",
+    "Sources",
     "Spread",
     "ThresholdCheck",
     "decode",
@@ -149,7 +150,7 @@ class ThresholdCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What was sent, and how.
+    """What was sent, and how. What a workload has no use for is None.
 
     Attributes:
         workload: its name on the command line.
@@ -159,6 +160,13 @@ class Load:
         burstiness: shape of the gamma distribution of the pauses; 1 is Poisson.
         output_tokens: asked for; None where each request of the data set has its own.
         rounds: asked for.
+        dataset: name of the file that was read, without its folder.
+        prefix_tokens, question_tokens: of the shared prompt and of each question, about.
+        cold: another shared prompt in each round.
+        turns, think: of a session: how many, and mean seconds in between.
+        extra: names of the fields that were added to each request; their values may be secret.
+        timeout: seconds for a request.
+        warm_up: a round that does not count went first.
     """
 
     workload: str
@@ -171,6 +179,35 @@ class Load:
     rounds: int
     seed: int
     slo_ttft_ms: float | None = None
+    dataset: str | None = None
+    prefix_tokens: int | None = None
+    question_tokens: int | None = None
+    cold: bool | None = None
+    turns: int | None = None
+    think: float | None = None
+    extra: tuple[str, ...] = ()
+    timeout: float | None = None
+    warm_up: bool | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Every option is here: early files of this version end with `slo_ttft_ms`."""
+        return self.warm_up is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Who was asked during the rounds because the command line named them, without passwords.
+
+    Attributes:
+        engines: their addresses by name.
+        exporters: metrics pages of dcgm-exporters.
+        gpus: which arm a GPU serves, by the GPU's name.
+    """
+
+    engines: Mapping[str, str] = field(default_factory=dict)
+    exporters: tuple[str, ...] = ()
+    gpus: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +235,7 @@ class BenchResult:
     simulated: bool = False
     interrupted: bool = False
     gateway_version: str = ""
+    sources: Sources = field(default_factory=Sources)
 
 
 class _Head(msgspec.Struct):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from gateway.bench import head
 from gateway.bench.client import Exchange, LoadClient
 from gateway.bench.cost import client_cost
 from gateway.bench.driver import Arrivals, Driver
@@ -146,7 +147,7 @@ class Bench:
             await driver.opened(prepared, plan.arrivals, plan.concurrency)
 
     def _driver(self, arm: str, number: int, ledger: Ledger, requests: int) -> Driver:
-        chosen = arm_header(arm)
+        chosen = head.arm(arm)
 
         def ask(body: bytes, due: float, headers: bytes, late: float) -> Awaitable[Exchange]:
             return self._client.ask(body, due, chosen + headers, late)
@@ -163,8 +164,3 @@ class Bench:
             source=random.Random(f"{self._plan.seed}/{number}"),
             clock=self._clock,
         )
-
-
-def arm_header(arm: str) -> bytes:
-    """The line of the head that chooses an arm; none for the empty name."""
-    return b"x-gateway-arm: %b\r\n" % arm.encode() if arm else b""

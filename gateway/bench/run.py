@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, TypeVar
@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.text import Text
 
 from gateway import __version__
-from gateway.bench import fairness, screen, thresholds
+from gateway.bench import fairness, head, screen, thresholds
 from gateway.bench.client import LoadClient
-from gateway.bench.options import Options, api_of, load_of, plan_of
+from gateway.bench.options import Options, load_of, plan_of
 from gateway.bench.reading import sample_of
-from gateway.bench.results import BenchResult, ErrorKind, Round, Sample
-from gateway.bench.rounds import Bench, arm_header
+from gateway.bench.results import BenchResult, ErrorKind, Round, Sample, Sources
+from gateway.bench.rounds import Bench
 from gateway.bench.speech import PATHS, Speech
 from gateway.bench.summary import compare, summarise
 from gateway.bench.watches import Watched, watching
@@ -43,42 +43,42 @@ class Subject:
     Attributes:
         url: where it stands, without `/v1`.
         key: sent as a Bearer token; empty for none.
-        timeout: seconds for a request.
         arms: by name; a single empty one leaves the choice to whoever answers.
         engines: facts of each arm's engines, as far as known.
         limits: thresholds by name.
         simulated: an engine is known to be simulated.
         said: what is known already and should be told, a sentence each.
+        sources: who is asked besides, as the result tells it.
     """
 
     url: str
     key: str
     model: str
-    timeout: float
     arms: tuple[str, ...]
     options: Options
     engines: Mapping[str, Mapping[str, Any]]
     limits: Mapping[str, float]
     simulated: bool = False
     said: tuple[str, ...] = ()
+    sources: Sources = field(default_factory=Sources)
 
 
 async def bench(subject: Subject, watched: Watched, console: Console) -> BenchResult:
     """Run it all; ends early, with what is complete, when a signal of `STOPPING` comes.
 
     Raises:
-        GatewayError: no arm answered, or the options make no plan.
+        GatewayError: no arm answered, or the workload's file is none of its kind.
         OSError: a file of the workload cannot be read.
     """
     options = subject.options
-    speech = Speech(api_of(options), subject.model, options.extra)
+    speech = Speech(options.api, subject.model, options.extra)
     plan = plan_of(options, subject.arms)
     stop = stopping()
     headers = f"authorization: Bearer {subject.key}\r\n".encode() if subject.key else b""
     path = PATHS[speech.api]
     async with (
         LoadClient(
-            subject.url, path, headers, timeout=subject.timeout, clock=time.monotonic
+            subject.url, path, headers, timeout=options.timeout, clock=time.monotonic
         ) as client,
         watching(watched) as watches,
     ):
@@ -114,7 +114,7 @@ async def usable_arms(
     good, refused, simulated = [], [], False
     for arm in arms:
         body = speech.request("", ["Hello"], TRIAL_TOKENS)
-        exchange = await client.ask(body, clock(), arm_header(arm))
+        exchange = await client.ask(body, clock(), head.arm(arm))
         simulated = simulated or SIMULATED in speech.answer(exchange)
         sample = sample_of(exchange, speech.api, origin=0.0)
         if sample.error in (None, ErrorKind.EMPTY):
@@ -196,6 +196,7 @@ def result(
         simulated=subject.simulated,
         interrupted=interrupted,
         gateway_version=__version__,
+        sources=subject.sources,
     )
 
 

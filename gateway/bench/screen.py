@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from rich.text import Text
 
+from gateway.bench.report.repeat import described
 from gateway.bench.results import ArmSummary, BenchResult, Round, Spread, ThresholdCheck
 
 MOST_PLOT_COLUMNS = 76
@@ -76,6 +77,7 @@ def render(result: BenchResult) -> RenderableType:
         parts.append(_resources(result.arms))
     parts += [Text("\nP90 TTFT of each round", style="italic"), _trend(result.arms)]
     for title, lines in (
+        ("Load", ["; ".join(f"{name}: {value}" for name, value in described(result.load))]),
         ("Differences", [one.sentence for one in result.comparisons]),
         ("Thresholds", _thresholds(result.thresholds)),
         ("Remarks", [*_state(result), *result.remarks, *_cost(result.rounds)]),

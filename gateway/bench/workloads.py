@@ -16,6 +16,11 @@ SYSTEM_CHARACTERS = 6400
 QUESTION_CHARACTERS = 80
 CHARACTERS_A_TOKEN = 4
 
+LONGEST = 10_000_000
+"""Tokens of one text: as long as the longest context that any model has."""
+ROUND_TOKENS = 500_000_000
+"""Tokens of a round's requests, which are all written before it begins: 2 GB."""
+
 _WORDS = (
     *("answer", "batch", "before", "block", "budget", "cache", "change", "chunk", "context"),
     *("decode", "engine", "every", "first", "given", "head", "large", "latency", "layer", "long"),

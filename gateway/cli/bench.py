@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 import uvloop
-from pydantic import ValidationError
 from rich.console import Console
 
-from gateway.admin.backend_view import BackendView
-from gateway.bench import run, thresholds
+from gateway.bench import options, run, thresholds
 from gateway.bench.engines import Engine
-from gateway.bench.options import USERS, WORKLOADS, Options
+from gateway.bench.options import SHAPING, USERS, WORKLOADS, ApiName, Options, WorkloadName
 from gateway.bench.report import page
 from gateway.bench.results import BenchResult, decode, encode
 from gateway.bench.run import Subject
 from gateway.bench.watches import Watched
+from gateway.bench.workloads import LONGEST
+from gateway.cli import bench_subject
 from gateway.cli.address import option
-from gateway.cli.answering import listed, unlisted
-from gateway.cli.asking import Asker
-from gateway.cli.key_form import sendable
-from gateway.cli.remote import DEFAULT_URL, Remote
+from gateway.cli.remote import DEFAULT_URL
 from gateway.cli.result_file import check_writable
 from gateway.errors import GatewayError
+from gateway.records import Api
 
-PATIENCE = 5.0
+MOST = 2**31 - 1
+"""The largest integer that every reader of a request and of a result takes."""
+DAY = 86400.0
 
 
 def bench(
+    context: typer.Context,
     url: Annotated[
         str,
         typer.Option(
@@ -49,34 +50,53 @@ def bench(
     arm: Annotated[
         list[str] | None, typer.Option(help="An arm to try, by name; once for each.")
     ] = None,
-    api: Annotated[str, typer.Option(help="chat, completions, messages, responses.")] = "chat",
-    workload: Annotated[str, typer.Option(help=", ".join(WORKLOADS))] = "shared-prefix",
+    api: Annotated[
+        ApiName, typer.Option(metavar="NAME", help="chat, completions, messages, responses.")
+    ] = "chat",
+    workload: Annotated[
+        WorkloadName, typer.Option(metavar="NAME", help=", ".join(WORKLOADS))
+    ] = "shared-prefix",
     dataset: Annotated[Path | None, typer.Option(help="The file that a workload reads.")] = None,
-    requests: Annotated[int, typer.Option(min=1, help="In a round.")] = 200,
+    requests: Annotated[
+        int, typer.Option(min=1, max=options.MOST_REQUESTS, help="In a round.")
+    ] = 200,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help=f"At a time; {USERS}, or any number with a rate.")
+        int | None,
+        typer.Option(min=1, max=MOST, help=f"At a time; {USERS}, or any number with a rate."),
     ] = None,
     request_rate: Annotated[
-        float | None, typer.Option(min=0.001, max=1e6, help="Arrivals a second: an open loop.")
+        float | None,
+        typer.Option(min=0.001, max=1e6, help="Arrivals a second: an open loop."),
     ] = None,
     burstiness: Annotated[
         float,
-        typer.Option(min=0.01, max=1e6, help="Of arrivals: 1 is Poisson, less comes in bursts."),
+        typer.Option(
+            min=0.01,
+            max=1e6,
+            help="Of arrivals: 1 is Poisson, less comes in bursts.",
+        ),
     ] = 1.0,
-    rounds: Annotated[int, typer.Option(min=1, help="That count.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, max=MOST, help="That count.")] = 3,
     warm_up: Annotated[bool, typer.Option(help="Begin with a round that does not count.")] = True,
     output_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Of each answer, at most: 1, or as the data set has.")
+        int | None,
+        typer.Option(min=1, max=MOST, help="Of each answer, at most: 1, or as the data set has."),
     ] = None,
-    prefix_tokens: Annotated[int, typer.Option(min=0, help="Of the shared prompt, about.")] = 1600,
-    question_tokens: Annotated[int, typer.Option(min=1, help="Of each question, about.")] = 20,
+    prefix_tokens: Annotated[
+        int, typer.Option(min=0, max=LONGEST, help="Of the shared prompt, about.")
+    ] = options.PREFIX_TOKENS,
+    question_tokens: Annotated[
+        int, typer.Option(min=1, max=LONGEST, help="Of each question, about.")
+    ] = options.QUESTION_TOKENS,
     cold: Annotated[bool, typer.Option("--cold", help="A new shared prompt each round.")] = False,
-    turns: Annotated[int, typer.Option(min=1, help="Of each session.")] = 3,
+    turns: Annotated[int, typer.Option(min=1, max=options.MOST_TURNS, help="Of each session.")] = 3,
     think: Annotated[
-        float, typer.Option(min=0, max=86400, help="Mean seconds between turns.")
+        float,
+        typer.Option(min=0, max=DAY, help="Mean seconds between turns."),
     ] = 0.0,
     slo_ttft_ms: Annotated[
-        float | None, typer.Option(help="Goodput counts replies that begin within it.")
+        float | None,
+        typer.Option(min=0, max=1e9, help="Goodput counts replies that begin within it."),
     ] = None,
     threshold: Annotated[
         list[str] | None, typer.Option(help="Such as p90=500, p99=280, memory=off.")
@@ -93,9 +113,14 @@ def bench(
     extra_body: Annotated[
         str, typer.Option(help="JSON fields of every request.", show_default=False)
     ] = "",
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 600.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=DAY, help="Seconds for a request.")
+    ] = options.PATIENCE,
     seed: Annotated[
-        int | None, typer.Option(help="Of texts and pauses; new texts each time by default.")
+        int | None,
+        typer.Option(
+            min=-MOST, max=MOST, help="Of texts and pauses; new texts each time by default."
+        ),
     ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write all that was measured to this file.")
@@ -125,6 +150,9 @@ def bench(
 
     Example: gateway bench --from out.json --html out.html
     """
+    given = _given(context)
+    if saved is not None:
+        _refuse(given.keys() - {"saved", "html"}, given, "--from sends nothing")
     # Before the work is done: whether its results can be written.
     packages = page.packages() if html else None
     check_writable(html)
@@ -139,51 +167,57 @@ def bench(
     if saved is not None:
         show(decode(saved.read_bytes(), saved.name))
         return
-    options = Options(
-        api=api,
-        workload=workload,
-        dataset=dataset,
-        requests=requests,
-        rounds=rounds,
-        warm_up=warm_up,
-        output_tokens=output_tokens,
-        prefix_tokens=prefix_tokens,
-        question_tokens=question_tokens,
-        cold=cold,
-        turns=turns,
-        think=think,
-        concurrency=concurrency,
-        request_rate=request_rate,
-        burstiness=burstiness,
-        slo_ttft_ms=slo_ttft_ms,
-        # The texts of an earlier run may be in the engines' caches.
-        seed=secrets.randbelow(2**31) if seed is None else seed,
-        extra=_object(extra_body),
+    useless = (given.keys() & SHAPING) - WORKLOADS[workload].options
+    _refuse(useless, given, f"--workload {workload} has no use for it")
+    asked = _checked(
+        Options(
+            api=Api(api),
+            workload=workload,
+            dataset=dataset,
+            requests=requests,
+            rounds=rounds,
+            warm_up=warm_up,
+            output_tokens=output_tokens,
+            prefix_tokens=prefix_tokens,
+            question_tokens=question_tokens,
+            cold=cold,
+            turns=turns,
+            think=think,
+            concurrency=concurrency,
+            request_rate=request_rate,
+            burstiness=burstiness,
+            slo_ttft_ms=slo_ttft_ms,
+            # The texts of an earlier run may be in the engines' caches.
+            seed=secrets.randbelow(2**31) if seed is None else seed,
+            extra=_object(extra_body),
+            timeout=timeout,
+        )
     )
     check_writable(json_file)
-    limits = _limits(threshold or [], options)
+    limits = _limits(threshold or [], asked)
     arms = tuple(dict.fromkeys(arm or [""]))
     root = option(url).root
-    if key and not sendable(key):
-        raise typer.BadParameter("holds characters no key has", param_hint="--key")
-    model = model or _first_model(root, key)
-    backends, said = _backends(root, admin_key, model)
+    bench_subject.check_head(root, key, model, arms)
+    engines = bench_subject.engines_of(engine or [], arms)
+    gpus = bench_subject.gpu_arms(gpu or [])
+    model = model or bench_subject.first_model(root, key)
+    backends, said = bench_subject.backends_of(root, admin_key, model)
     subject = Subject(
         url=root,
         key=key,
         model=model,
-        timeout=timeout,
         arms=arms,
-        options=options,
+        options=asked,
         limits=limits,
-        engines=_facts(backends),
+        engines=bench_subject.facts_of(backends),
         simulated=any("simulated" in (one.engine_version or "") for one in backends),
         said=said,
+        sources=bench_subject.sources_of(engines, dcgm or (), gpus),
     )
     watched = Watched(
-        engines=_engines(engine or [], arms, backends),
+        engines=engines or [Engine(one.name, one.url, one.arm) for one in backends],
         exporters=tuple(dcgm or ()),
-        gpu_arms=_gpu_arms(gpu or []),
+        gpu_arms=gpus,
     )
     result = uvloop.run(run.bench(subject, watched, console))
     try:
@@ -196,86 +230,43 @@ def bench(
         raise GatewayError("No round was complete.")
 
 
+def _given(context: typer.Context) -> dict[str, str]:
+    """The options that stand on the command line, as they are written, by parameter."""
+    found = {}
+    for one in context.command.params:
+        source = context.get_parameter_source(one.name or "")
+        if one.name and source is not None and source.name == "COMMANDLINE":
+            found[one.name] = "/".join((*one.opts, *one.secondary_opts))
+    return found
+
+
+def _refuse(names: Collection[str], given: Mapping[str, str], why: str) -> None:
+    """What would be left unheeded is not taken."""
+    if names:
+        told = ", ".join(written for name, written in given.items() if name in names)
+        raise typer.BadParameter(f"{why}: leave out {told}")
+
+
+def _checked(asked: Options) -> Options:
+    try:
+        options.check(asked)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return asked
+
+
 def _object(text: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(text) if text else {}
-    except ValueError:
+        found = msgspec.json.decode(text) if text else {}
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         found = None
     if not isinstance(found, dict):
         raise typer.BadParameter("is no JSON object", param_hint="--extra-body")
     return found
 
 
-def _limits(wanted: Sequence[str], options: Options) -> dict[str, float]:
+def _limits(wanted: Sequence[str], asked: Options) -> dict[str, float]:
     try:
-        return thresholds.set_limits(
-            thresholds.defaults(shares_prefix=options.shares_prefix), wanted
-        )
+        return thresholds.set_limits(thresholds.defaults(shares_prefix=asked.shares_prefix), wanted)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--threshold") from None
-
-
-def _first_model(root: str, key: str) -> str:
-    answer = Asker(PATIENCE)(f"{root}/v1/models", key=key)
-    models = listed(answer)
-    if not models:
-        raise GatewayError(f"{unlisted(root, answer)} Set --url, GATEWAY_KEY, or --model.")
-    return str(models[0]["id"])
-
-
-def _backends(root: str, admin_key: str, model: str) -> tuple[list[BackendView], tuple[str, ...]]:
-    """The model's backends, as the admin API tells them; and a sentence where it does not.
-
-    An admin key may be left over in the environment of somebody who asks an engine itself.
-    """
-    if not admin_key:
-        return [], ()
-    try:
-        told = Remote(root, admin_key).get("backends")
-        found = [BackendView.model_validate(one) for one in told]
-    except (GatewayError, ValidationError) as error:
-        why = error.message if isinstance(error, GatewayError) else "Its answer has another form."
-        return [], (f"The admin API of {root} named no engines: {why}",)
-    own = [one for one in found if one.model == model.partition("@")[0]] or found
-    return own, tuple(
-        f"Backend {one.name} is not what its configuration says: {'; '.join(one.differences)}."
-        for one in own
-        if one.differences
-    )
-
-
-def _facts(backends: Sequence[BackendView]) -> dict[str, dict[str, Any]]:
-    """What is declared of each arm's engines, and over it what they say themselves; of several
-    engines, the first that says it."""
-    facts: dict[str, dict[str, Any]] = {}
-    for one in reversed(backends):
-        declared = one.engine.model_dump(exclude_none=True, mode="json") if one.engine else {}
-        declared |= one.running.model_dump(exclude_none=True) if one.running else {}
-        if one.engine_version:
-            declared["engine_version"] = one.engine_version
-        facts[one.arm] = facts.get(one.arm, {}) | declared
-    return facts
-
-
-def _engines(
-    given: Sequence[str], arms: Sequence[str], backends: Sequence[BackendView]
-) -> list[Engine]:
-    if not given:
-        return [Engine(one.name, one.url, one.arm) for one in backends]
-    found = []
-    for one in given:
-        name, _, url = one.partition("=")
-        if not name or not url:
-            raise typer.BadParameter(f"{one} is no NAME=URL", param_hint="--engine")
-        found.append(Engine(name, option(url).root, name if name in arms else ""))
-    return found
-
-
-def _gpu_arms(given: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in given:
-        arm, _, names = one.partition("=")
-        if not arm or not names:
-            raise typer.BadParameter(f"{one} is no ARM=0,1", param_hint="--gpu")
-        found |= dict.fromkeys(names.split(","), arm)
-    return found

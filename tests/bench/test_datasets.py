@@ -148,3 +148,44 @@ def test_what_failed_or_was_not_streamed_is_not_replayed(tmp_path: Path) -> None
         logged(40),
     )
     assert len(replay(file, 10, None, 0).talks(0)) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"session": "a\r\nx-gateway-arm: b"},
+        {"session": "a\u0000"},
+        {"session": "a "},
+        {"prompt_tokens": 10**12},
+        {"cached_tokens": 10**12},
+        {"cached_tokens": -1},
+        {"completion_tokens": 10**30},
+    ],
+)
+def test_a_line_that_no_request_can_carry_is_left_out_and_counted(
+    changes: dict[str, Any], tmp_path: Path
+) -> None:
+    bad = logged(10) | changes
+    file = lines(tmp_path / "access.jsonl", bad, logged(20, session="good"), bad)
+    workload = replay(file, 2, None, 0)
+    assert [talk.session for talk in workload.talks(1)] == ["bench-0/1-good"]
+    assert workload.remark == (
+        "access.jsonl: 2 lines of it were left out, for control characters in the session, or "
+        "token counts that no request has. access.jsonl holds 1 requests: a round has no more."
+    )
+    with pytest.raises(GatewayError, match=r"access\.jsonl: 1 line of it was left out"):
+        replay(lines(tmp_path / "access.jsonl", bad), 2, None, 0)
+
+
+def test_a_log_whose_prompts_would_not_fit_is_refused_before_they_are_written(
+    tmp_path: Path,
+) -> None:
+    file = lines(tmp_path / "access.jsonl", *[logged(10_000_000)] * 51)
+    with pytest.raises(GatewayError, match="510,000,000 tokens: at most 500,000,000"):
+        replay(file, 51, None, 0)
+
+
+def test_an_output_length_that_no_request_can_have_is_named(tmp_path: Path) -> None:
+    file = lines(tmp_path / "c.jsonl", {"prompt": "a", "output_tokens": 10**30})
+    with pytest.raises(GatewayError, match=r"c\.jsonl, line 1: .*output_tokens"):
+        custom(file, 10, None)

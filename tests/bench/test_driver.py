@@ -28,6 +28,7 @@ class FakeServer:
         self.headers: list[bytes] = []
         self.dues: list[float] = []
         self.most = 0
+        self.tasks = 0
         self._under_way = 0
         self._delay = delay
         self._stall = stall
@@ -42,6 +43,7 @@ class FakeServer:
         self.dues.append(due)
         self._under_way += 1
         self.most = max(self.most, self._under_way)
+        self.tasks = max(self.tasks, len(asyncio.all_tasks()))
         if self._stall is not None and number == self._stall[0]:
             self._free.clear()
             asyncio.get_running_loop().call_later(self._stall[1], self._free.set)
@@ -87,6 +89,13 @@ async def test_a_closed_loop_has_as_many_under_way_as_users(users: int, most: in
     assert server.most == most
     asked = [msgspec.json.decode(body)["messages"][1]["content"] for body in server.bodies]
     assert sorted(asked) == sorted(f"question {n}" for n in range(20))
+
+
+async def test_users_without_a_conversation_cost_nothing() -> None:
+    server, noted = FakeServer(), Noted()
+    it = driver(server, noted)
+    await it.closed(it.prepared(singles(3)), 10_000)
+    assert len(noted.turns) == 3 and server.tasks < 10
 
 
 async def test_a_stall_counts_against_those_who_were_due_in_it() -> None:

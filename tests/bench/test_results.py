@@ -69,6 +69,18 @@ def test_a_result_is_the_same_after_its_file() -> None:
     assert decode(encode(RESULT), "x.json") == RESULT
 
 
+def test_a_file_that_keeps_fewer_options_reads_and_says_so() -> None:
+    written = json.loads(encode(RESULT))
+    assert RESULT.load.warm_up is None and not RESULT.load.whole
+    early = ("workload", "api", "requests", "concurrency", "request_rate", "burstiness")
+    early += ("output_tokens", "rounds", "seed", "slo_ttft_ms")
+    written["load"] = {name: written["load"][name] for name in early}
+    del written["sources"]
+    found = decode(json.dumps(written).encode(), "x.json")
+    assert found == RESULT
+    assert (found.load.cold, found.load.prefix_tokens, found.load.extra) == (None, None, ())
+
+
 def test_what_was_not_measured_is_null_in_the_file() -> None:
     written = json.loads(encode(RESULT))
     assert written["rounds"][0]["figures"]["request_goodput"] is None

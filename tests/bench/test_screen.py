@@ -61,6 +61,18 @@ def test_what_is_the_same_for_all_arms_is_said_once() -> None:
     assert "- small, large: Unknown." in shown(replace(RESULT, thresholds=checks))
 
 
+def test_the_load_is_repeated() -> None:
+    load = replace(LOAD, prefix_tokens=1600, cold=True, extra=("top_k",), warm_up=True)
+    (line,) = [
+        line for line in shown(replace(RESULT, load=load)).splitlines() if "Workload:" in line
+    ]
+    assert line.rstrip() == (
+        "- Workload: shared-prefix; API: chat; Sent: closed loop, 2 at a time; Requests a round: "
+        "2; Rounds: 3, after a warm-up; Long prompt: about 1,600 tokens, another one each round; "
+        "Output tokens: at most 1; Further fields: top_k; Seed: 0"
+    )
+
+
 def test_an_arms_name_may_look_like_markup() -> None:
     arms = tuple(replace(arm, arm=f"[red]{arm.arm}[/red]") for arm in ARMS)
     assert "[red]small[/red]" in shown(replace(RESULT, arms=arms))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,8 +21,6 @@ from tests.support.ports import nobody
 from tests.support.running import ADMIN_KEY, KEY, Running, configuration, running
 from tests.support.scripted import scripted
 from tests.support.site import silent
-
-Run = Callable[..., Any]
 
 SMALL = ("--requests", "16", "--concurrency", "8", "--question-tokens", "400")
 
@@ -192,42 +188,6 @@ async def test_engines_that_cannot_be_asked_are_said_and_absent(tmp_path: Path) 
     assert uses["self"].absent == "its /metrics is no vLLM engine's"
     assert f"Engine a0 was not looked at: {url}/metrics does not answer." in said
     assert "hit rate ≥ 80 %: not measured" in said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "words"),
-    [
-        (("--model", "m"), 1, "trial request failed (connect)"),
-        ((), 1, "Nothing answers at http:"),
-        (("--workload", "heavy", "--model", "m"), 1, "--workload heavy is none of shared-prefix"),
-        (("--workload", "replay", "--model", "m"), 1, "name it with --dataset"),
-        (("--api", "embeddings", "--model", "m"), 1, "--api embeddings is none of chat"),
-        (("--threshold", "p42=1"), 2, "'p42' is none of p90"),
-        (("--extra-body", "[]"), 2, "is no JSON object"),
-        (("--engine", "http://x", "--model", "m"), 2, "is no NAME=URL"),
-        (("--gpu", "a", "--model", "m"), 2, "is no ARM=0,1"),
-        # `vllm bench serve` takes it for all at once: that is a closed loop here.
-        (("--request-rate", "inf", "--model", "m"), 2, "less than or equal to"),
-        (("--burstiness", "inf", "--model", "m"), 2, "less than or equal to"),
-        (("--think", "inf", "--model", "m"), 2, "less than or equal to"),
-        (("--url", "nonsense"), 2, "is no http(s)://HOST:PORT"),
-        (("--json", "/nowhere/out.json"), 1, "/nowhere/out.json: No such file"),
-        (("--dataset", "/nowhere", "--workload", "custom", "--model", "m"), 1, "/nowhere: No such"),
-    ],
-)
-def test_wrong_use_is_said_in_a_sentence(
-    arguments: tuple[str, ...],
-    status: int,
-    words: str,
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with nobody() as url:
-        monkeypatch.setenv("GATEWAY_URL", url)
-        found = run("bench", *arguments)
-    assert found.status == status
-    # Typer draws a box around its errors.
-    assert words in " ".join(re.sub("[─│╭╮╰╯]", " ", found.err).split())
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file here is always full")

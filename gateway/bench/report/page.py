@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from gateway import __version__
-from gateway.bench.report import charts, points, words
+from gateway.bench.report import charts, points, repeat, words
 from gateway.bench.report.looks import looks
 from gateway.bench.report.parts import Chart
 from gateway.bench.results import BenchResult
@@ -66,8 +66,9 @@ def render(result: BenchResult, packages: Packages) -> str:
             charts=drawn,
             engines=words.engines(result),
             client=words.client(result),
-            command=words.command(result),
-            unrecorded=words.UNRECORDED,
+            command=repeat.command(result),
+            load=repeat.described(result.load),
+            notes=repeat.notes(result.load),
             version=__version__,
             plotly=packages.plotly_offline.get_plotlyjs(),
             style=_file("page.css"),

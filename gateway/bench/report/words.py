@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -12,10 +11,6 @@ from gateway.bench.results import ArmSummary, BenchResult, Comparison, Sample, S
 from gateway.bench.screen import told
 
 CONFOUNDED = "Confounded"
-UNRECORDED = (
-    "--dataset, --prefix-tokens, --question-tokens, --cold, --turns, --think, --no-warm-up, "
-    "--extra-body, --timeout, --engine, --dcgm and --gpu"
-)
 LONGEST_DETAIL = 300
 
 FIGURES: Sequence[tuple[str, str, Callable[[float | None], str]]] = (
@@ -198,28 +193,3 @@ def client(result: BenchResult) -> Table:
         "Of median TTFT",
     )  # fmt: skip
     return Table("The client's own cost", head, rows)
-
-
-def command(result: BenchResult) -> str:
-    """What sends this load again, as far as the result tells."""
-    return " \\\n  ".join(" ".join(map(shlex.quote, words)) for words in _words(result))
-
-
-def _words(result: BenchResult) -> Iterator[tuple[str, ...]]:
-    load = result.load
-    yield "gateway", "bench", "--url", result.url, "--model", result.model
-    for arm in result.arms:
-        if arm.arm:
-            yield "--arm", arm.arm
-    yield "--api", load.api, "--workload", load.workload
-    yield "--requests", str(load.requests), "--rounds", str(load.rounds), "--seed", str(load.seed)
-    if load.request_rate is not None:
-        yield "--request-rate", f"{load.request_rate:g}", "--burstiness", f"{load.burstiness:g}"
-    if load.concurrency is not None:
-        yield "--concurrency", str(load.concurrency)
-    if load.output_tokens is not None:
-        yield "--output-tokens", str(load.output_tokens)
-    if load.slo_ttft_ms is not None:
-        yield "--slo-ttft-ms", f"{load.slo_ttft_ms:g}"
-    for name, limit in dict.fromkeys((one.name, one.limit) for one in result.thresholds):
-        yield "--threshold", f"{name}={limit:g}"

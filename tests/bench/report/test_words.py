@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 
 from gateway.bench.report import words
 from gateway.bench.results import ErrorKind
 from tests.bench.made import failed, round_of
-from tests.bench.report.made import LOAD, result_of, samples, two_arms
+from tests.bench.report.made import result_of, samples, two_arms
 
 
 def test_a_difference_is_said_with_what_it_rests_on() -> None:
@@ -75,15 +74,3 @@ def test_failures_are_counted_by_kind_with_what_the_first_said() -> None:
     first, second = table.rows
     assert first[:3] == ("a", "status 429", "2") and len(first[3]) == words.LONGEST_DETAIL
     assert second == ("a", "timeout", "1", "-")
-
-
-def test_the_command_sends_the_load_again() -> None:
-    load = replace(LOAD, request_rate=2.5, concurrency=None, slo_ttft_ms=500.0)
-    said = words.command(two_arms(load=load, model="my model", url="http://h:1"))
-    given = shlex.split(said.replace("\\\n", " "))
-    assert given == shlex.split(
-        "gateway bench --url http://h:1 --model 'my model' --arm chunk-512 --arm chunk-64 "
-        "--api chat --workload shared-prefix --requests 10 --rounds 3 --seed 7 "
-        "--request-rate 2.5 --burstiness 1 --output-tokens 1 --slo-ttft-ms 500 "
-        "--threshold p90=350 --threshold memory=0.7 --threshold gpu=0.78 --threshold hit-rate=0.8"
-    )
