@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from gateway.bench import datasets, workloads
-from gateway.bench.driver import Arrivals
+from gateway.bench.load import datasets, workloads
+from gateway.bench.load.driver import Arrivals
+from gateway.bench.load.workloads import CHARACTERS_A_TOKEN, ROUND_TOKENS, Workload
 from gateway.bench.results import Load
 from gateway.bench.rounds import Plan
-from gateway.bench.workloads import CHARACTERS_A_TOKEN, ROUND_TOKENS, Workload
 from gateway.records import Api
 
 ApiName = Literal["chat", "completions", "messages", "responses"]

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from gateway.bench import head
-from gateway.bench.client import Exchange, LoadClient
-from gateway.bench.cost import client_cost
-from gateway.bench.driver import Arrivals, Driver
-from gateway.bench.figures import figures
-from gateway.bench.ledger import Ledger
-from gateway.bench.pulse import Pulse
+from gateway.bench.analysis.cost import client_cost
+from gateway.bench.analysis.figures import figures
+from gateway.bench.load import head
+from gateway.bench.load.client import Exchange, LoadClient
+from gateway.bench.load.driver import Arrivals, Driver
+from gateway.bench.load.ledger import Ledger
+from gateway.bench.load.speech import Speech
+from gateway.bench.load.workloads import Talk, Workload
 from gateway.bench.results import EngineUse, GpuUse, Round
-from gateway.bench.speech import Speech
-from gateway.bench.workloads import Talk, Workload
+from gateway.bench.watch.pulse import Pulse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,15 +17,17 @@ from rich.console import Console
 from rich.text import Text
 
 from gateway import __version__
-from gateway.bench import fairness, head, screen, thresholds
-from gateway.bench.client import LoadClient
+from gateway.bench.analysis import fairness, thresholds
+from gateway.bench.analysis.summary import compare, summarise
+from gateway.bench.load import head
+from gateway.bench.load.client import LoadClient
+from gateway.bench.load.reading import sample_of
+from gateway.bench.load.speech import PATHS, Speech
 from gateway.bench.options import Options, load_of, plan_of
-from gateway.bench.reading import sample_of
+from gateway.bench.report import screen
 from gateway.bench.results import BenchResult, ErrorKind, Round, Sample, Sources
 from gateway.bench.rounds import Bench
-from gateway.bench.speech import PATHS, Speech
-from gateway.bench.summary import compare, summarise
-from gateway.bench.watches import Watched, watching
+from gateway.bench.watch.watches import Watched, watching
 from gateway.errors import GatewayError
 from gateway.extras import install
 

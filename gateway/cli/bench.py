@@ -13,14 +13,15 @@ import typer
 import uvloop
 from rich.console import Console
 
-from gateway.bench import options, run, thresholds
-from gateway.bench.engines import Engine
+from gateway.bench import options, run
+from gateway.bench.analysis import thresholds
+from gateway.bench.load.workloads import LONGEST
 from gateway.bench.options import SHAPING, USERS, WORKLOADS, ApiName, Options, WorkloadName
 from gateway.bench.report import page
 from gateway.bench.results import BenchResult, decode, encode
 from gateway.bench.run import Subject
-from gateway.bench.watches import Watched
-from gateway.bench.workloads import LONGEST
+from gateway.bench.watch.engines import Engine
+from gateway.bench.watch.watches import Watched
 from gateway.cli import bench_subject
 from gateway.cli.address import option
 from gateway.cli.remote import DEFAULT_URL

@@ -10,9 +10,9 @@ import typer
 from pydantic import ValidationError
 
 from gateway.admin.backend_view import BackendView
-from gateway.bench import head
-from gateway.bench.engines import Engine
+from gateway.bench.load import head
 from gateway.bench.results import Sources
+from gateway.bench.watch.engines import Engine
 from gateway.cli.address import option
 from gateway.cli.answering import listed, unlisted
 from gateway.cli.asking import Asker

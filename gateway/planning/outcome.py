@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gateway.bench.percentiles import percentile
+from gateway.bench.analysis.percentiles import percentile
 from gateway.planning.replay import Machine
 from gateway.planning.traffic import Request
 from gateway.simulator.virtual import Served

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway.bench.figures import figures
+from gateway.bench.analysis.figures import figures
+from gateway.bench.analysis.summary import summarise
 from gateway.bench.results import ArmSummary, ClientCost, ErrorKind, Round, Sample
-from gateway.bench.summary import summarise
 
 COST = ClientCost(cpu_ms_per_request=0.2, cpu_share=0.1, send_ms=0.1)
 

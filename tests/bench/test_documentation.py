@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.bench.cost import MOST
+from gateway.bench.analysis.cost import MOST
+from gateway.bench.analysis.summary import FEWEST_ROUNDS
+from gateway.bench.analysis.thresholds import THRESHOLDS, defaults
 from gateway.bench.options import WORKLOADS, Options
-from gateway.bench.summary import FEWEST_ROUNDS
-from gateway.bench.thresholds import THRESHOLDS, defaults
 from tests.operation.process import command
 from tests.simulator.running import serving
 from tests.support.running import ADMIN_KEY, KEY, configuration, running

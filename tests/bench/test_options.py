@@ -7,6 +7,8 @@ from typing import Any, get_args
 
 import pytest
 
+from gateway.bench.load.speech import PATHS
+from gateway.bench.load.workloads import LONGEST
 from gateway.bench.options import (
     SHAPING,
     WORKLOADS,
@@ -16,8 +18,6 @@ from gateway.bench.options import (
     check,
     load_of,
 )
-from gateway.bench.speech import PATHS
-from gateway.bench.workloads import LONGEST
 
 EVERYTHING: dict[str, Any] = {
     "dataset": Path("/srv/logs/access.jsonl"),

@@ -72,8 +72,8 @@ def test_a_result_is_the_same_after_its_file() -> None:
 def test_a_file_that_keeps_fewer_options_reads_and_says_so() -> None:
     written = json.loads(encode(RESULT))
     assert RESULT.load.warm_up is None and not RESULT.load.whole
-    early = ("workload", "api", "requests", "concurrency", "request_rate", "burstiness")
-    early += ("output_tokens", "rounds", "seed", "slo_ttft_ms")
+    early = ["workload", "api", "requests", "concurrency", "request_rate", "burstiness"]
+    early += ["output_tokens", "rounds", "seed", "slo_ttft_ms"]
     written["load"] = {name: written["load"][name] for name in early}
     del written["sources"]
     found = decode(json.dumps(written).encode(), "x.json")

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.bench.client import LoadClient
+from gateway.bench.load.client import LoadClient
+from gateway.bench.load.speech import Speech
+from gateway.bench.load.workloads import shared_prefix
 from gateway.bench.results import Round
 from gateway.bench.rounds import Bench, Plan, order
 from gateway.bench.run import collect
-from gateway.bench.speech import Speech
-from gateway.bench.workloads import shared_prefix
 from gateway.records import Api
 from tests.support.apis import DIALECTS
 from tests.support.scripted import Received, ScriptedBackend, scripted

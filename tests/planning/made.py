@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from gateway.bench.analysis.summary import summarise
 from gateway.bench.results import BenchResult, Load, Sample, encode
-from gateway.bench.summary import summarise
 from gateway.planning.replay import Machine, replay
 from gateway.planning.traffic import Request, Traffic
 from gateway.simulator.latency import StepLatency

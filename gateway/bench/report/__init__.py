@@ -1,1 +1,1 @@
-"""A bench result as one HTML file that needs nothing else: `page.render`."""
+"""A run as people read it: in a terminal, and as a page with charts that needs nothing else."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor, log10
 
-from gateway.bench.percentiles import percentile
+from gateway.bench.analysis.percentiles import percentile
+from gateway.bench.analysis.summary import measured
+from gateway.bench.analysis.thresholds import NO_ENGINE, NO_GPU
 from gateway.bench.report.looks import Look, layout, titled
-from gateway.bench.report.parts import Chart, Table, milliseconds, share
+from gateway.bench.report.parts import Chart, Table, milliseconds, share, told
 from gateway.bench.results import ArmSummary, BenchResult, Round
-from gateway.bench.screen import told
-from gateway.bench.summary import measured
-from gateway.bench.thresholds import NO_ENGINE, NO_GPU
 
 STEPS = 1000
 """Points of a distribution's curve, where there are more requests than that."""

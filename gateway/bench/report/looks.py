@@ -8,7 +8,7 @@ from html import escape
 from itertools import cycle
 from typing import Any
 
-from gateway.bench.screen import told
+from gateway.bench.report.parts import told
 
 BLUE, ORANGE, GREEN, PURPLE = "#2a7de1", "#e0701a", "#1a9c74", "#b554a8"
 YELLOW, RED, INDIGO = "#b58900", "#d2453d", "#5b6abf"

@@ -1,4 +1,4 @@
-"""What a report is made of: tables, charts, and how numbers are written."""
+"""What a report is made of: tables, charts, and how arms and numbers are written."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 NONE = "-"
+WHOLE = "all"
+"""What an arm without a name is called: requests go where whoever answers sends them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ class Chart:
     figure: Mapping[str, Any] | None = None
     table: Table | None = None
     absent: str = ""
+
+
+def told(arm: str) -> str:
+    return arm or WHOLE
 
 
 def milliseconds(value: float | None) -> str:

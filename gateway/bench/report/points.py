@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from gateway.bench.percentiles import percentile
+from gateway.bench.analysis.percentiles import percentile
 from gateway.bench.report.looks import Look, layout, titled
-from gateway.bench.report.parts import NONE, Chart, Table, milliseconds, share
+from gateway.bench.report.parts import NONE, Chart, Table, milliseconds, share, told
 from gateway.bench.results import BenchResult, Sample
-from gateway.bench.screen import told
 
 MOST = 1500
 """Points of an arm in one chart."""

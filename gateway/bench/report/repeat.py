@@ -6,8 +6,8 @@ import json
 import shlex
 from collections.abc import Iterator
 
+from gateway.bench.analysis.thresholds import THRESHOLDS
 from gateway.bench.results import BenchResult, Load
-from gateway.bench.thresholds import THRESHOLDS
 
 NEVER_KEPT = "Keys are not kept: the command takes them from GATEWAY_KEY and GATEWAY_ADMIN_KEY."
 WARM_CACHES = (

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from gateway.bench.report.parts import NONE, Table, milliseconds, plain, share
+from gateway.bench.report.parts import NONE, Table, milliseconds, plain, share, told
 from gateway.bench.results import ArmSummary, BenchResult, Comparison, Sample, Spread
-from gateway.bench.screen import told
 
 CONFOUNDED = "Confounded"
 LONGEST_DETAIL = 300

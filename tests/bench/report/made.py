@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway.bench import fairness, thresholds
+from gateway.bench.analysis import fairness, thresholds
+from gateway.bench.analysis.summary import compare, summarise
 from gateway.bench.results import BenchResult, EngineUse, GpuUse, Load, Round, Sample
-from gateway.bench.summary import compare, summarise
 from tests.bench.made import ok, round_of
 
 LOAD = Load(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.bench.report.looks import COLOURS, PALETTE, looks
-from gateway.bench.screen import WHOLE
+from gateway.bench.report.parts import WHOLE
 from gateway.console.charts import ARM_COLOURS as CONSOLE
 from grafana.source.style import ARM_COLOURS as GRAFANA
 

@@ -1,0 +1,1 @@
+"""What samples come to: figures of a round, medians of rounds, and what may be concluded."""

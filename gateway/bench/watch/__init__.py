@@ -1,0 +1,1 @@
+"""Who is looked at while a round runs: engines, GPUs, and this process itself."""

@@ -1,0 +1,65 @@
+"""The article's thresholds, set, switched off and not measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gateway.bench.analysis.thresholds import check, defaults, set_limits
+from gateway.bench.results import Spread
+from tests.bench.made import arms_of
+
+
+def test_the_articles_limits_are_on_where_a_prefix_is_shared() -> None:
+    assert defaults(shares_prefix=True) == {
+        "p90": 350,
+        "memory": 0.70,
+        "gpu": 0.78,
+        "hit-rate": 0.80,
+    }
+
+
+def test_cold_prompts_have_no_hit_rate_to_hold() -> None:
+    assert set(defaults(shares_prefix=False)) == {"memory", "gpu"}
+
+
+def test_limits_are_set_and_switched_off() -> None:
+    found = set_limits({"p90": 350, "memory": 0.7}, ["p99=280", "memory=off", "p90=500", "gpu=off"])
+    assert found == {"p90": 500, "p99": 280}
+
+
+@pytest.mark.parametrize(
+    "wrong", ["p90", "p90=", "p90=fast", "p90=nan", "p42=1", "=1", "hit_rate=0.8"]
+)
+def test_a_limit_that_is_none_is_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match=r"none of|no NAME=NUMBER"):
+        set_limits({}, [wrong])
+
+
+def test_one_that_holds() -> None:
+    (found,) = check(arms_of(a=[100, 350, 400]), {"p90": 350})
+    assert found.held is True and found.value == 350
+    assert found.sentence == "P90 TTFT ≤ 350 ms: holds, at 350 ms."
+
+
+def test_one_that_does_not_says_what_to_check() -> None:
+    (found,) = check(arms_of(a=[100, 351, 400]), {"p90": 350})
+    assert found.held is False
+    assert "does not hold, at 351 ms. The budget is not in force" in found.sentence
+    assert "prefix caching" in found.sentence
+
+
+def test_one_that_must_be_reached() -> None:
+    (arm,) = arms_of(a=[1])
+    for value, held in ((0.8, True), (0.79, False)):
+        spread = Spread(median=value, low=value, high=value, values=(value,))
+        (found,) = check([replace(arm, figures={"hit_rate": spread})], {"hit-rate": 0.8})
+        assert found.held is held
+
+
+def test_one_that_was_not_measured_neither_holds_nor_fails() -> None:
+    found = check(arms_of(a=[1]), {"memory": 0.7, "hit-rate": 0.8})
+    assert [one.held for one in found] == [None, None]
+    assert "not measured" in found[0].sentence and "--dcgm" in found[0].sentence
+    assert "--engine" in found[1].sentence
