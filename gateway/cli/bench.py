@@ -170,6 +170,8 @@ def bench(
         return
     useless = (given.keys() & SHAPING) - WORKLOADS[workload].options
     _refuse(useless, given, f"--workload {workload} has no use for it")
+    if request_rate is None:
+        _refuse(given.keys() & {"burstiness"}, given, "without --request-rate nothing arrives")
     asked = _checked(
         Options(
             api=Api(api),
@@ -198,9 +200,11 @@ def bench(
     limits = _limits(threshold or [], asked)
     arms = tuple(dict.fromkeys(arm or [""]))
     root = option(url).root
-    bench_subject.check_head(root, key, model, arms)
+    keys = {"--key": key, "--admin-key": admin_key}
+    bench_subject.check_heads(root, keys, model, arms)
     engines = bench_subject.engines_of(engine or [], arms)
     gpus = bench_subject.gpu_arms(gpu or [])
+    sources = bench_subject.sources_of(engines, dcgm or (), gpus)
     model = model or bench_subject.first_model(root, key)
     backends, said = bench_subject.backends_of(root, admin_key, model)
     subject = Subject(
@@ -213,7 +217,7 @@ def bench(
         engines=bench_subject.facts_of(backends),
         simulated=any("simulated" in (one.engine_version or "") for one in backends),
         said=said,
-        sources=bench_subject.sources_of(engines, dcgm or (), gpus),
+        sources=sources,
     )
     watched = Watched(
         engines=engines or [Engine(one.name, one.url, one.arm) for one in backends],

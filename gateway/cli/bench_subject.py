@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import typer
 from pydantic import ValidationError
@@ -13,7 +12,7 @@ from gateway.admin.backend_view import BackendView
 from gateway.bench.load import head
 from gateway.bench.results import Sources
 from gateway.bench.watch.engines import Engine
-from gateway.cli.address import option
+from gateway.cli.address import parse
 from gateway.cli.answering import listed, unlisted
 from gateway.cli.asking import Asker
 from gateway.cli.key_form import sendable
@@ -23,16 +22,20 @@ from gateway.errors import GatewayError
 PATIENCE = 5.0
 
 
-def check_head(root: str, key: str, model: str, arms: Sequence[str]) -> None:
+def check_heads(root: str, keys: Mapping[str, str], model: str, arms: Sequence[str]) -> None:
     """Nothing that could end a line of a request's head gets into one.
+
+    Args:
+        keys: by the option that gives them; empty for none.
 
     Raises:
         typer.BadParameter: something would.
     """
     if not head.fits(root) or " " in root:
         raise typer.BadParameter("holds blanks or control characters", param_hint="--url")
-    if key and not sendable(key):
-        raise typer.BadParameter("holds characters no key has", param_hint="--key")
+    for name, key in keys.items():
+        if key and not sendable(key):
+            raise typer.BadParameter("holds characters no key has", param_hint=name)
     for name, values in (("--arm", arms), ("--model", (model,))):
         for value in values:
             if not head.fits(value):
@@ -94,7 +97,7 @@ def engines_of(given: Sequence[str], arms: Sequence[str]) -> list[Engine]:
         name, _, url = one.partition("=")
         if not name or not url or not head.fits(name):
             raise typer.BadParameter(f"{one!r} is no NAME=URL", param_hint="--engine")
-        found.append(Engine(name, option(url).root, name if name in arms else ""))
+        found.append(Engine(name, _root(url, "--engine"), name if name in arms else ""))
     return found
 
 
@@ -116,14 +119,21 @@ def gpu_arms(given: Sequence[str]) -> dict[str, str]:
 def sources_of(
     engines: Sequence[Engine], exporters: Sequence[str], gpus: Mapping[str, str]
 ) -> Sources:
-    """As the result may tell them: what an address has beside host and path may be secret."""
+    """As the result may tell them: what an address has beside host and path may be secret.
+
+    Raises:
+        typer.BadParameter: an exporter's address is none.
+    """
     return Sources(
         engines={one.name: one.url for one in engines},
-        exporters=tuple(map(_bare, exporters)),
+        exporters=tuple(_root(url, "--dcgm") for url in exporters),
         gpus=gpus,
     )
 
 
-def _bare(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+def _root(url: str, hint: str) -> str:
+    """An address without a password or a query; it is not repeated, for it may hold one."""
+    try:
+        return parse(url).root
+    except ValueError:
+        raise typer.BadParameter("holds no http(s)://HOST:PORT", param_hint=hint) from None

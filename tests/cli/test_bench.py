@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.bench.results import BenchResult, read
+from gateway.bench.results import BenchResult, Sources, read
 from tests.operation.process import command
 from tests.simulator.running import Server, serving
 from tests.support.ports import nobody
@@ -84,6 +84,7 @@ async def test_two_arms_are_compared_round_by_round(tmp_path: Path) -> None:
     assert asked == {"a0", "a1"} and forced == {True}
     assert [one.arm for one in found.rounds] == ["a1", "a0", "a0", "a1", "a1", "a0"]
     assert found.simulated
+    assert found.sources == Sources(), "addresses that the admin key told are not for the file"
     for words in (
         "An engine is simulated: these times say nothing about a real machine.",
         "P90 TTFT: a1",
