@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.bench.report import page
-from gateway.bench.results import BenchResult
+from gateway.bench.report import page, repeat
+from gateway.bench.results import BenchResult, Sources
 from gateway.errors import GatewayError
 from tests.bench.made import failed, round_of
 from tests.bench.report.made import LOAD, result_of, samples, two_arms
@@ -62,7 +62,9 @@ def evil() -> BenchResult:
     ]
     whole = result_of(rounds, model=EVIL, url=EVIL, gateway_version=EVIL, date=EVIL)
     arms = tuple(replace(arm, engine={EVIL: EVIL}) for arm in whole.arms)
-    return replace(whole, arms=arms, remarks=(EVIL,), load=replace(LOAD, workload=EVIL, api=EVIL))
+    load = replace(LOAD, workload=EVIL, api=EVIL, dataset=EVIL, extra=(EVIL,))
+    sources = Sources(engines={EVIL: EVIL}, exporters=(EVIL,), gpus={EVIL: EVIL})
+    return replace(whole, arms=arms, remarks=(EVIL,), load=load, sources=sources)
 
 
 def test_it_loads_nothing_and_forbids_itself_to() -> None:
@@ -118,6 +120,13 @@ def test_a_run_without_a_round_says_so() -> None:
     _, elements = rendered(result_of([], interrupted=True))
     assert "Nothing was measured: no round was complete." in elements.text
     assert not [one for _, one in elements.found if one.get("role") == "img"]
+
+
+def test_the_load_is_told_and_what_an_early_file_lacks_only_there() -> None:
+    _, early = rendered(two_arms())
+    _, whole = rendered(two_arms(load=replace(LOAD, prefix_tokens=1600, warm_up=True)))
+    assert repeat.OLDER in early.text and repeat.OLDER not in whole.text
+    assert "about 1,600 tokens" in whole.text and "--prefix-tokens 1600" in whole.text
 
 
 def test_a_large_run_stays_a_small_file() -> None:
