@@ -5,22 +5,29 @@ tokens + c · pairs + overhead, less what had passed of the step that the reques
 depends on the times only a little, in a closed loop hardly at all, so replaying and fitting in
 turns settles after a few of both.
 
-In a closed loop a request whose engine is busy with others waits for their steps from the moment
-the one before it ended; the overhead passes meanwhile, and such times say nothing of it.
+The overhead is told only by requests that come to an engine at rest, or at times of their own:
+`replay.Replayed` says of which.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from statistics import median
+from types import ModuleType
+from typing import Any
 
 from gateway.errors import GatewayError
 from gateway.extras import install
 from gateway.planning.outcome import at, outcomes
-from gateway.planning.replay import SHORTEST_PAUSE, Machine, replay
+from gateway.planning.replay import Machine, replay
 from gateway.planning.traffic import Traffic
 from gateway.simulator.latency import StepLatency
+
+Parameters = tuple[float, float, float, float]
+"""a, b, c and the overhead."""
 
 FIGURES = (("ttft", 50), ("ttft", 90), ("tpot", 50), ("tpot", 90))
 """What is predicted: percentiles of the time to first token and of the time of a later one."""
@@ -62,13 +69,22 @@ def fit(traffic: Sequence[Traffic], *, block_size: int, max_num_seqs: int) -> Ma
         GatewayError: scipy is missing, or the times tell nothing.
     """
     machine = Machine(latency=START, overhead=0.0, block_size=block_size, max_num_seqs=max_num_seqs)
+    best, least = machine, math.inf
     for _ in range(MOST_TURNS):
+        design = _design(traffic, machine)
         earlier = _parameters(machine)
-        a, b, c, overhead = _solve(traffic, machine)
+        # In an open loop the order of steps may come and go, so the last one need not be the best.
+        if (loss := _loss(design, earlier)) < least:
+            best, least = machine, loss
+        a, b, c, overhead = found = _solve(design)
         machine = replace(machine, latency=StepLatency(a, b, c), overhead=overhead)
-        if _settled(earlier, _parameters(machine)):
+        if _settled(earlier, found):
+            best = machine
             break
-    return machine
+    explained = _design(traffic, best)[:, :3] @ _parameters(best)[:3]
+    if explained.max() < EXPLAINED:
+        raise GatewayError("The measured times depend on nothing that was computed.")
+    return best
 
 
 def held_out(traffic: Sequence[Traffic], *, block_size: int, max_num_seqs: int) -> list[Prediction]:
@@ -104,47 +120,63 @@ def predictions(traffic: Sequence[Traffic], machine: Machine) -> list[Prediction
     return found
 
 
-def _solve(traffic: Sequence[Traffic], machine: Machine) -> tuple[float, float, float, float]:
-    """The parameters with the order of steps as `machine` has it."""
-    try:
-        import numpy as np
-        from scipy.optimize import least_squares
-    except ImportError as error:
-        raise GatewayError(f"Fitting needs the package {error.name}: {install('bench')}.") from None
+def _design(traffic: Sequence[Traffic], machine: Machine) -> Any:
+    """What each measured time is made of, with the order of steps as `machine` has it.
+
+    Returns:
+        An array of a row for each measured request: steps, tokens, pairs and whether its way
+        counts, each by the time that these took; times the parameters, a row is predicted over
+        measured.
+    """
     rows, times = [], []
     for one in traffic:
-        for request, served in replay(one, machine, one.chunk):
-            if request.ttft is None:
-                continue
-            busy = one.users is not None and served.arrived > 0 and served.joined_late > 0
-            pause = max(machine.overhead, SHORTEST_PAUSE) if busy else 0.0
-            rows.append((*served.until_first, 0.0 if busy else 1.0))
-            times.append(request.ttft + served.joined_late - pause)
-    design = np.array(rows) / np.array(times)[:, None]
+        for each in replay(one, machine, one.chunk):
+            if each.request.ttft is not None:
+                rows.append((*each.served.until_first, float(each.resting)))
+                times.append(each.request.ttft + each.served.joined_late)
+    numpy, _ = _packages()
+    return numpy.array(rows) / numpy.array(times)[:, None]
+
+
+def _solve(design: Any) -> Parameters:
+    """The parameters, none below 0, that bring all rows nearest to 1."""
+    numpy, optimize = _packages()
     # Pairs are counted in millions and steps in ones; scipy's own scaling starts from the result.
-    scale = np.linalg.norm(design, axis=0)
-    scaled = design / np.where(scale == 0, 1.0, scale)
-    solved = least_squares(
+    scale = numpy.linalg.norm(design, axis=0)
+    scaled = design / numpy.where(scale == 0, 1.0, scale)
+    solved = optimize.least_squares(
         lambda x: scaled @ x - 1.0,
-        np.full(4, 1.0),
+        numpy.full(4, 1.0),
         jac=lambda _: scaled,
-        bounds=(0.0, np.inf),
+        bounds=(0.0, numpy.inf),
         loss="soft_l1",
         f_scale=OUTLIER,
     )
     # What no time depends on is not known, and taken to be nothing.
     a, b, c, overhead = (float(x / s) if s else 0.0 for x, s in zip(solved.x, scale, strict=True))
-    if (scaled[:, :3] @ solved.x[:3]).max() < EXPLAINED:
-        raise GatewayError("The measured times depend on nothing that was computed.")
     return a, b, c, overhead
 
 
-def _parameters(machine: Machine) -> tuple[float, ...]:
+def _loss(design: Any, parameters: Parameters) -> float:
+    """What `_solve` makes small: nearly the sum of all errors, the large ones' squares left out."""
+    numpy, _ = _packages()
+    errors = (design @ parameters - 1.0) / OUTLIER
+    return float(numpy.sum(numpy.sqrt(1 + errors**2) - 1))
+
+
+def _packages() -> tuple[ModuleType, ModuleType]:
+    try:
+        return import_module("numpy"), import_module("scipy.optimize")
+    except ImportError as error:
+        raise GatewayError(f"Fitting needs the package {error.name}: {install('bench')}.") from None
+
+
+def _parameters(machine: Machine) -> Parameters:
     latency = machine.latency
     return latency.base, latency.per_token, latency.per_pair, machine.overhead
 
 
-def _settled(earlier: tuple[float, ...], now: tuple[float, ...]) -> bool:
+def _settled(earlier: Parameters, now: Parameters) -> bool:
     return all(
         abs(new - old) <= SETTLED * max(old, new) for old, new in zip(earlier, now, strict=True)
     )

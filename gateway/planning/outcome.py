@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gateway.bench.analysis.percentiles import percentile
-from gateway.planning.replay import Machine
-from gateway.planning.traffic import Request
-from gateway.simulator.virtual import Served
+from gateway.planning.replay import Machine, Replayed
 
 
 def _both() -> dict[str, list[float]]:
@@ -23,16 +21,17 @@ class Outcome:
     predicted: dict[str, list[float]] = field(default_factory=_both)
 
 
-def outcomes(replayed: Iterable[tuple[Request, Served]], machine: Machine) -> Outcome:
+def outcomes(replayed: Iterable[Replayed], machine: Machine) -> Outcome:
     """What a client sees of each request that was measured, and what it saw."""
     found = Outcome()
-    for request, served in replayed:
-        if request.ttft is not None:
-            found.measured["ttft"].append(request.ttft)
-            found.predicted["ttft"].append(served.ttft + machine.overhead)
-        if request.tpot is not None and served.tpot is not None:
-            found.measured["tpot"].append(request.tpot)
-            found.predicted["tpot"].append(served.tpot)
+    for one in replayed:
+        measured, predicted = one.request, one.served
+        if measured.ttft is not None:
+            found.measured["ttft"].append(measured.ttft)
+            found.predicted["ttft"].append(one.ttft(machine.overhead))
+        if measured.tpot is not None and predicted.tpot is not None:
+            found.measured["tpot"].append(measured.tpot)
+            found.predicted["tpot"].append(predicted.tpot)
     return found
 
 

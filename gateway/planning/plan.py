@@ -52,7 +52,7 @@ def answer(recorded: Recorded, calibration: Calibration, chunk: int) -> Answer:
         replayed = replay(traffic, machine, chunk)
         for name, times in outcomes(replayed, machine).predicted.items():
             together.predicted[name].extend(times)
-        end = max(served.last for _, served in replayed)
+        end = max(one.served.last for one in replayed)
         if end > _allowed(traffic):
             behind.append(traffic.name)
     figures = _figures(together.predicted)

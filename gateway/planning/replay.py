@@ -17,7 +17,7 @@ from gateway.simulator.scheduler import Scheduler
 from gateway.simulator.sequence import Sequence as Prompt
 from gateway.simulator.virtual import Served, serve
 
-SHORTEST_PAUSE = 1e-5
+PAUSE = 1e-5
 """Seconds until a user's next request: however short, the engine's next step has begun."""
 
 
@@ -38,29 +38,45 @@ class Machine:
     max_num_seqs: int
 
 
-def replay(traffic: Traffic, machine: Machine, chunk: int) -> list[tuple[Request, Served]]:
-    """Serve `traffic` in chunks of `chunk` tokens; in order of completion.
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One request, as it was and as the simulated engine serves it.
 
-    `Served` tells the engine's times; a client sees `overhead` more before the first token.
+    Attributes:
+        resting: whether it came to an engine that nobody kept busy, or at a time of its own. One
+            that follows another of its user while the engine goes on with others joins the next
+            step however long its way was, so that the way takes nothing away from its time.
     """
+
+    request: Request
+    served: Served
+    resting: bool
+
+    def ttft(self, overhead: float) -> float:
+        """Seconds to the first token as the client sees them."""
+        return self.served.ttft + (overhead if self.resting else 0.0)
+
+
+def replay(traffic: Traffic, machine: Machine, chunk: int) -> list[Replayed]:
+    """Serve `traffic` in chunks of `chunk` tokens; in order of completion."""
     prompts = [_prompt(number, one) for number, one in enumerate(traffic.requests)]
     scheduler = _scheduler(traffic.requests, machine, chunk)
     requests = dict(zip(prompts, traffic.requests, strict=True))
-    if traffic.users is None:
-        served = serve(
-            scheduler,
-            machine.latency,
-            [(request.at, prompt) for prompt, request in requests.items()],
-        )
+    users = traffic.users
+    if users is None:
+        arrivals = [(request.at, prompt) for prompt, request in requests.items()]
+        served = serve(scheduler, machine.latency, arrivals)
     else:
-        served = serve(
-            scheduler,
-            machine.latency,
-            [(0.0, prompt) for prompt in prompts[: traffic.users]],
-            prompts[traffic.users :],
-            max(machine.overhead, SHORTEST_PAUSE),
+        first = [(0.0, prompt) for prompt in prompts[:users]]
+        served = serve(scheduler, machine.latency, first, prompts[users:], PAUSE)
+    return [
+        Replayed(
+            requests[one.sequence],
+            one,
+            resting=users is None or not one.arrived or not one.joined_late,
         )
-    return [(requests[one.sequence], one) for one in served]
+        for one in served
+    ]
 
 
 def _prompt(number: int, request: Request) -> Prompt:

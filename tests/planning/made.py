@@ -41,8 +41,8 @@ def requests(count: int, *, seed: int = 1, rate: float | None = None) -> tuple[R
 def timed(traffic: Traffic, machine: Machine = KNOWN) -> Traffic:
     """The same traffic with the times that `machine` takes."""
     times = {
-        id(request): (served.ttft + machine.overhead, served.tpot)
-        for request, served in replay(traffic, machine, traffic.chunk)
+        id(one.request): (one.ttft(machine.overhead), one.served.tpot)
+        for one in replay(traffic, machine, traffic.chunk)
     }
     done = [
         replace(one, ttft=times[id(one)][0], tpot=times[id(one)][1]) for one in traffic.requests
