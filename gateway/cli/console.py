@@ -15,9 +15,9 @@ import typer
 
 from gateway.cli.address import option
 from gateway.cli.asking import trust
-from gateway.cli.instructions import blocks
+from gateway.cli.connect.instructions import blocks
+from gateway.cli.connect.userfiles import Home
 from gateway.cli.remote import DEFAULT_URL, TIMEOUT, Url
-from gateway.cli.userfiles import Home
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError

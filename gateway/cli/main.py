@@ -41,7 +41,7 @@ COMMANDS = {
     "check": Command("gateway.cli.check:check", "Say in plain words what a configuration means."),
     "engine": Command("gateway.cli.engine:app", "Start vLLM from one file, in any version."),
     "serve": Command("gateway.cli.serve:serve", "Run the gateway."),
-    "connect": Command("gateway.cli.connect:connect", "Point a client at it, and try it."),
+    "connect": Command("gateway.cli.connect.command:connect", "Point a client at it, and try it."),
     "models": Command("gateway.cli.models:models", "List a running gateway's models."),
     "backends": Command("gateway.cli.backends:app", "List its servers, take one out, put it back."),
     "canary": Command("gateway.cli.canary:app", "See and change how a model's traffic is split."),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.app import Gateway
-from gateway.cli.userfiles import Home, apply
+from gateway.cli.connect.userfiles import Home, apply
 from gateway.clients.setup import Setup, Target
 from gateway.records import Api, Record
 from tests.real_clients.agents import Agent

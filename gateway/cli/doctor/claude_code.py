@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gateway.cli.connect.userfiles import Home
 from gateway.cli.doctor import client_url
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Severity, Topic
 from gateway.cli.key_form import flaws
-from gateway.cli.userfiles import Home
 from gateway.clients.claude_code import BASE_URL, MODEL, SETTINGS, SMALL_MODEL, TOKEN
 
 TOPIC = Topic("claude-code")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gateway.cli.connect.userfiles import Home
 from gateway.cli.doctor import client_url, codex_auth, codex_oauth
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Severity, Topic
 from gateway.cli.key_form import flaws
-from gateway.cli.userfiles import Home
 from gateway.clients.codex import CONFIG
 
 TOPIC = Topic("codex")

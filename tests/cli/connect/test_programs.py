@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli import programs
+from gateway.cli.connect import programs
 from gateway.clients.cline import CLINE
 from gateway.clients.setup import Target
 from gateway.errors import GatewayError

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.verify import Verdict
+from gateway.cli.connect.verify import Verdict
 from gateway.clients.known import CLIENTS
 from gateway.clients.setup import Target
 from tests.settings.samples import KEY, OTHER_KEY
@@ -125,7 +125,7 @@ def test_who_has_no_file_is_tried_all_the_same(
     def tried(profile: object, target: Target, **how: object) -> Verdict:
         return Verdict(target.key == KEY, "tried")
 
-    monkeypatch.setattr("gateway.cli.connect.verify", tried)
+    monkeypatch.setattr("gateway.cli.connect.command.verify", tried)
     result = write(run, closed, "openai-python", "--verify", key=key)
     assert result.status == status
     assert "nothing to write" in result.out and "tried" in result.out + result.err

@@ -31,7 +31,9 @@ async def engine_and_gateway(
         if declared is not None:
             settings["backends"]["b0"]["engine"] = declared
         async with running(settings, tmp_path) as it:
-            await until(lambda: it.gateway.context.table.backends["b0"].facts)
+            backend = it.gateway.context.table.backends["b0"]
+            # Its token budget is what an engine tells last.
+            await until(lambda: backend.facts and backend.facts.max_num_batched_tokens)
             yield server, it
 
 
@@ -111,7 +113,9 @@ async def test_chunk_settings_as_declared(
         settings = configuration(tmp_path, engine.url)
         settings["backends"]["b0"]["engine"] = declared
         async with running(settings, tmp_path) as it:
-            await until(lambda: it.gateway.context.table.backends["b0"].facts)
+            backend = it.gateway.context.table.backends["b0"]
+            # Its token budget is what an engine tells last.
+            await until(lambda: backend.facts and backend.facts.max_num_batched_tokens)
             finding = one(await ttft(home, it))
     assert seen in finding.seen and finding.severity == severity
     assert finding.why and finding.fix
@@ -133,7 +137,9 @@ async def test_an_engine_that_lacks_its_model_is_told_without_the_file(
         settings = configuration(tmp_path, server.url)
         settings["backends"]["b0"]["engine"] = FINE
         async with running(settings, tmp_path) as it:
-            await until(lambda: it.gateway.context.table.backends["b0"].facts)
+            backend = it.gateway.context.table.backends["b0"]
+            # Its token budget is what an engine tells last.
+            await until(lambda: backend.facts and backend.facts.max_num_batched_tokens)
             finding = one(await ttft(home, it))
     assert finding.severity is Severity.ERROR
     assert finding.seen == "b0 serves no model m but other."

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.userfiles import Change, Home, apply, readable_by_others
+from gateway.cli.connect.userfiles import Change, Home, apply, readable_by_others
 from gateway.clients.setup import UserFile
 from gateway.errors import GatewayError
 

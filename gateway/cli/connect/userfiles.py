@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import mkstemp
 
-from gateway.cli.edit import Unreadable, edited
+from gateway.cli.connect.edit import Unreadable, edited
 from gateway.cli.masking import hide_setting
 from gateway.clients.setup import UserFile
 from gateway.errors import GatewayError

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from gateway.cli import instructions, programs
+from gateway.cli.connect import instructions, programs
+from gateway.cli.connect.userfiles import Change, Home, apply, readable_by_others
+from gateway.cli.connect.verify import Verdict, verify
 from gateway.cli.main import FAILED
 from gateway.cli.remote import show_json
 from gateway.cli.target import Wanted, find
-from gateway.cli.userfiles import Change, Home, apply, readable_by_others
-from gateway.cli.verify import Verdict, verify
 from gateway.clients.known import CLIENTS
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, Target

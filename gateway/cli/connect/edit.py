@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from tomlkit.exceptions import TOMLKitError
 
-from gateway.cli import jsonc
+from gateway.cli.connect import jsonc
 from gateway.clients.setup import Form, UserFile
 
 

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.cli.edit import fragment
+from gateway.cli.connect.edit import fragment
+from gateway.cli.connect.userfiles import Home
 from gateway.cli.masking import masked
-from gateway.cli.userfiles import Home
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, PLACEHOLDER, Setup, Target, in_shell
 

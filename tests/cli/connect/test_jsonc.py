@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.cli.jsonc import read, updated
+from gateway.cli.connect.jsonc import read, updated
 
 FILE = """\
 {

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gateway.cli.verify import Verdict, verify
+from gateway.cli.connect.verify import Verdict, verify
 from gateway.clients.known import CLIENTS
 from gateway.clients.setup import Target
 from tests.support.apis import CHAT, MESSAGES, RESPONSES

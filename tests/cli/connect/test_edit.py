@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.cli.edit import Unreadable, edited, fragment
+from gateway.cli.connect.edit import Unreadable, edited, fragment
 from gateway.clients.known import CLIENTS
 from gateway.clients.setup import Form, Target, UserFile
 
