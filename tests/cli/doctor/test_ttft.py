@@ -31,9 +31,7 @@ async def engine_and_gateway(
         if declared is not None:
             settings["backends"]["b0"]["engine"] = declared
         async with running(settings, tmp_path) as it:
-            backend = it.gateway.context.table.backends["b0"]
-            # Its token budget is what an engine tells last.
-            await until(lambda: backend.facts and backend.facts.max_num_batched_tokens)
+            await until(lambda: it.gateway.context.table.backends["b0"].facts)
             yield server, it
 
 
@@ -61,6 +59,9 @@ async def measured(home: Path, tmp_path: Path, metrics: bytes) -> list[Finding]:
 
 async def test_all_is_well(home: Path, tmp_path: Path) -> None:
     async with engine_and_gateway(tmp_path, FINE) as (_, it):
+        backend = it.gateway.context.table.backends["b0"]
+        # Its token budget is what an engine tells last.
+        await until(lambda: backend.facts and backend.facts.max_num_batched_tokens)
         finding = one(await ttft(home, it))
     assert finding.severity is Severity.OK
     assert finding.seen == (
@@ -113,9 +114,7 @@ async def test_chunk_settings_as_declared(
         settings = configuration(tmp_path, engine.url)
         settings["backends"]["b0"]["engine"] = declared
         async with running(settings, tmp_path) as it:
-            backend = it.gateway.context.table.backends["b0"]
-            # Its token budget is what an engine tells last.
-            await until(lambda: backend.facts and backend.facts.max_num_batched_tokens)
+            await until(lambda: it.gateway.context.table.backends["b0"].facts)
             finding = one(await ttft(home, it))
     assert seen in finding.seen and finding.severity == severity
     assert finding.why and finding.fix
@@ -137,9 +136,7 @@ async def test_an_engine_that_lacks_its_model_is_told_without_the_file(
         settings = configuration(tmp_path, server.url)
         settings["backends"]["b0"]["engine"] = FINE
         async with running(settings, tmp_path) as it:
-            backend = it.gateway.context.table.backends["b0"]
-            # Its token budget is what an engine tells last.
-            await until(lambda: backend.facts and backend.facts.max_num_batched_tokens)
+            await until(lambda: it.gateway.context.table.backends["b0"].facts)
             finding = one(await ttft(home, it))
     assert finding.severity is Severity.ERROR
     assert finding.seen == "b0 serves no model m but other."
