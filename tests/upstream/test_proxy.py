@@ -27,7 +27,7 @@ from tests.support.ports import nobody
 from tests.support.running import Running, configuration, running
 from tests.support.scripted import reply, scripted
 from tests.support.site import says, until
-from tests.upstream.test_connection import ask
+from tests.upstream.asking import ask
 
 PASSWORD = "pr0xy-pa55word"
 CHAT: dict[str, Any] = {
