@@ -1,14 +1,16 @@
-"""Tables without a file: arms given as {model: {arm: (weight, backends)}}."""
+"""Tables without a file, their arms given as {model: {arm: (weight, backends)}}; and a book."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
 from gateway.routing.table import Table
 from gateway.settings import Settings
+from tests.routing.books import Restart
 
 Arms = Mapping[str, tuple[float, Sequence[str]]]
 
@@ -70,3 +72,10 @@ def make_table(clock: Clock) -> MakeTable:
         return Table(Settings.model_validate(tree), clock, previous)
 
     return make
+
+
+@pytest.fixture
+def restart(tmp_path: Path) -> Iterator[Restart]:
+    restart = Restart(f"sqlite:///{tmp_path}/gateway.db")
+    yield restart
+    restart.close()
