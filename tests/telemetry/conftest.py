@@ -28,6 +28,11 @@ MARKS: dict[str, float | None] = {
     "last_token": 100.385,
     "done": 100.400,
 }
+FAILED = {"first_byte": None, "first_token": None, "last_token": None}
+"""Marks of the same when nothing came of it."""
+
+SERVED = {"model": "llama", "arm": "chunk-512", "backend": "vllm-a"}
+"""Labels of whoever serves it."""
 
 
 def _add(table: Any, model: str, slo_ttft_ms: float | None, arms: dict[str, str]) -> None:

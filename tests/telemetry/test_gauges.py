@@ -7,12 +7,11 @@ from typing import Any
 
 from gateway.records import EngineFacts, Record
 from gateway.telemetry.metrics import Metrics
+from tests.telemetry.conftest import SERVED
 
 Read = Callable[..., float | None]
 Scrape = Callable[[Metrics], Awaitable[Read]]
 Streamed = Callable[..., Record]
-
-SERVED = {"model": "llama", "arm": "chunk-512", "backend": "vllm-a"}
 
 
 async def test_gauges_tell_the_table_at_the_scrape(
