@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from gateway.errors import GatewayError
+from gateway.planning.files import content
 from gateway.planning.fit import Prediction, fit, held_out
-from gateway.planning.replay import Machine
+from gateway.planning.replay import LONGEST, Machine
 from gateway.planning.traffic import Traffic
 
 FORMAT = "ttft-gateway-calibration"
@@ -28,7 +31,7 @@ class Calibration:
 
     machine: Machine
     sources: tuple[str, ...]
-    chunks: tuple[int, ...]
+    chunks: Annotated[tuple[int, ...], Meta(min_length=1)]
     requests: int
     held_out: tuple[Prediction, ...]
 
@@ -78,12 +81,12 @@ def encode(calibration: Calibration) -> bytes:
 
 def read(path: Path) -> Calibration:
     """Raises:
-    GatewayError: it is no calibration, or one of another version.
+    GatewayError: it is no calibration, one of another version, or none of an engine.
     OSError: it cannot be read.
     """
-    content = path.read_bytes()
+    text = content(path)
     try:
-        head = msgspec.json.decode(content, type=_Head)
+        head = msgspec.json.decode(text, type=_Head)
         if head.format != FORMAT:
             raise GatewayError(
                 f"{path.name} is no calibration: write one with `gateway sim --fit RESULTS "
@@ -94,6 +97,21 @@ def read(path: Path) -> Calibration:
                 f"{path.name} has version {head.version} of the calibration, and this gateway "
                 f"reads version {VERSION}: fit anew."
             )
-        return msgspec.json.decode(content, type=Calibration)
+        found = msgspec.json.decode(text, type=Calibration)
     except (msgspec.DecodeError, RecursionError) as error:
         raise GatewayError(f"{path.name} is no calibration: {error}.") from None
+    _check(found, path)
+    return found
+
+
+def _check(found: Calibration, path: Path) -> None:
+    """What a fit never writes, and somebody's editor may have."""
+    latency = found.machine.latency
+    parameters = (latency.base, latency.per_token, latency.per_pair)
+    if not all(0 <= one <= LONGEST for one in parameters) or not any(parameters[:2]):
+        raise GatewayError(
+            f"{path.name} is no calibration of an engine: a step would take {latency.base:g} s, "
+            f"{latency.per_token:g} s a token and {latency.per_pair:g} s a pair. Fit anew."
+        )
+    if any(one.measured <= 0 for one in found.held_out):
+        raise GatewayError(f"{path.name} was held against times of 0 s or less: fit anew.")

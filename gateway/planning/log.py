@@ -6,12 +6,22 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from gateway.errors import GatewayError
 from gateway.planning.traffic import Request, Traffic
+
+MOST_TOKENS = 100_000_000
+"""Of all requests together: a replay holds every one of them, and computes it in steps."""
+LONGEST_LINE = 2**20
+
+Tokens = Annotated[int, Meta(ge=0, le=10_000_000)]
+Milliseconds = Annotated[float, Meta(ge=0, le=1e10)]
 
 
 class _Line(msgspec.Struct):
@@ -23,12 +33,16 @@ class _Line(msgspec.Struct):
     arm: str = ""
     backend: str = ""
     stream: bool = False
-    sent_ms: float | None = None
-    first_token_ms: float | None = None
-    last_token_ms: float | None = None
-    prompt_tokens: int | None = None
-    cached_tokens: int | None = None
-    completion_tokens: int | None = None
+    sent_ms: Milliseconds | None = None
+    first_token_ms: Milliseconds | None = None
+    last_token_ms: Milliseconds | None = None
+    prompt_tokens: Tokens | None = None
+    cached_tokens: Tokens | None = None
+    completion_tokens: Tokens | None = None
+
+    @property
+    def tokens(self) -> int:
+        return (self.prompt_tokens or 0) + (self.completion_tokens or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +68,8 @@ def recorded(path: Path, *, model: str = "", arm: str = "", last: int) -> Record
         last: so many at most.
 
     Raises:
-        GatewayError: a line is none of an access log, or none is left.
+        GatewayError: a line is none of an access log, none is left, or they have more tokens than
+            can be replayed.
         OSError: it cannot be read.
     """
     lines = deque(
@@ -73,6 +88,12 @@ def recorded(path: Path, *, model: str = "", arm: str = "", last: int) -> Record
         raise GatewayError(
             f"{path.name} holds no such request that reached an engine, with its token counts."
         )
+    tokens = sum(line.tokens for line in known)
+    if tokens > MOST_TOKENS:
+        raise GatewayError(
+            f"{path.name}: {len(known)} requests have {tokens} tokens, more than the {MOST_TOKENS} "
+            "that can be replayed: take fewer with --last, or one --arm."
+        )
     by_backend: dict[str, list[_Line]] = {}
     for line in known:
         by_backend.setdefault(line.backend, []).append(line)
@@ -85,7 +106,11 @@ def recorded(path: Path, *, model: str = "", arm: str = "", last: int) -> Record
 def _lines(path: Path) -> Iterable[_Line]:
     decode = msgspec.json.Decoder(_Line).decode
     with path.open("rb") as file:
-        for number, text in enumerate(file, 1):
+        for number, text in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1):
+            if len(text) > LONGEST_LINE:
+                raise GatewayError(
+                    f"{path.name}, line {number}: longer than any line of an access log."
+                )
             # Somebody may be writing it: its last line is none yet without its end.
             if not text.strip() or not text.endswith(b"\n"):
                 continue
@@ -110,11 +135,13 @@ def _sent(line: _Line) -> float:
 
 def _request(at: float, line: _Line) -> Request:
     prompt, output = line.prompt_tokens or 1, line.completion_tokens or 1
+    sent, first, last = line.sent_ms or 0.0, line.first_token_ms, line.last_token_ms
     ttft = tpot = None
-    if line.stream and line.first_token_ms is not None and line.sent_ms is not None:
-        ttft = (line.first_token_ms - line.sent_ms) / 1000
-        if line.last_token_ms is not None and output > 1:
-            tpot = (line.last_token_ms - line.first_token_ms) / 1000 / (output - 1)
+    # Edited by hand or joined from two: a token before its request was no token's time.
+    if line.stream and first is not None and first > sent:
+        ttft = (first - sent) / 1000
+        if last is not None and last >= first and output > 1:
+            tpot = (last - first) / 1000 / (output - 1)
     return Request(
         at=at,
         prompt=prompt,

@@ -9,16 +9,22 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
+from typing import Annotated
+
+from msgspec import Meta
 
 from gateway.planning.traffic import Request, Traffic
 from gateway.simulator.latency import StepLatency
-from gateway.simulator.prefix_cache import PrefixCache
+from gateway.simulator.prefix_cache import BlockTable, PrefixCache
 from gateway.simulator.scheduler import Scheduler
 from gateway.simulator.sequence import Sequence as Prompt
 from gateway.simulator.virtual import Served, serve
 
 PAUSE = 1e-5
 """Seconds until a user's next request: however short, the engine's next step has begun."""
+LONGEST = 3600.0
+"""Seconds of a step or of what comes on top: no engine has such, a file edited by hand may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +39,9 @@ class Machine:
     """
 
     latency: StepLatency
-    overhead: float
-    block_size: int
-    max_num_seqs: int
+    overhead: Annotated[float, Meta(ge=0, le=LONGEST)]
+    block_size: Annotated[int, Meta(ge=1, le=2**20)]
+    max_num_seqs: Annotated[int, Meta(ge=1, le=2**31)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +93,19 @@ def _prompt(number: int, request: Request) -> Prompt:
 
 
 def _scheduler(requests: Sequence[Request], machine: Machine, chunk: int) -> Scheduler:
-    """One that has computed the prompt that all share."""
-    longest = max(one.prompt + one.output for one in requests)
-    blocks = (machine.max_num_seqs + 1) * (longest // machine.block_size + 2)
+    """One that holds the prompt that all share, so that nothing else takes its blocks."""
+    # As many as the longest need that may run at once, and as the shared prompt holds.
+    needs = ((one.prompt + one.output) // machine.block_size + 2 for one in requests)
+    longest = nlargest(min(machine.max_num_seqs, len(requests)), needs)
+    blocks = longest[0] + sum(longest)
+    cache = PrefixCache(blocks, machine.block_size)
     scheduler = Scheduler(
-        PrefixCache(blocks, machine.block_size),
+        cache,
         max_num_batched_tokens=chunk,
         max_num_seqs=min(machine.max_num_seqs, chunk),
     )
-    cached = max(one.cached for one in requests)
-    serve(scheduler, machine.latency, [(0.0, Prompt(array("I", [0]) * (cached + 1), 1))])
+    shared = array("I", [0]) * max(one.cached for one in requests)
+    table = BlockTable()
+    table.extend_hashes(shared, machine.block_size)
+    cache.allocate(table, len(shared))
     return scheduler

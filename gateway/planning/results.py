@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gateway.bench.results import BenchResult, Load, Round, Sample, read
+from gateway.bench.results import BenchResult, Load, Round, Sample, decode
 from gateway.errors import GatewayError
+from gateway.planning.files import content
 from gateway.planning.traffic import Request, Traffic
 
 
@@ -39,7 +40,7 @@ def measured(path: Path, chunk: int | None = None) -> Measured:
         GatewayError: they are no results, or do not say the chunk size or any time.
         OSError: they cannot be read.
     """
-    result = read(path)
+    result = decode(content(path), path.name)
     chunks = {arm.arm: _told(arm.engine.get("max_num_batched_tokens")) for arm in result.arms}
     unknown = [name or path.name for name, known in chunks.items() if not (chunk or known)]
     if unknown:

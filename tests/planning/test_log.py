@@ -69,6 +69,7 @@ def test_the_line_that_is_being_written_waits(tmp_path: Path) -> None:
         ('{"ts": 1}\n', "log, line 1: "),
         ("\x00\n", "log, line 1: "),
         ("[" * 100_000 + "\n", "log, line 1: "),
+        (" " * 2**20 + "\n", "log, line 1: longer than any line"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -76,3 +77,43 @@ def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> 
     file.write_text(content)
     with pytest.raises(GatewayError, match=message):
         recorded(file, last=10)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prompt_tokens": -1},
+        {"completion_tokens": -1},
+        {"cached_tokens": -1},
+        {"prompt_tokens": 10**9},
+        {"completion_tokens": 10**40},
+        {"sent_ms": 1e15},
+        {"first_token_ms": -1.0},
+    ],
+)
+def test_no_engine_has_such_figures(tmp_path: Path, changes: dict[str, float]) -> None:
+    file = write_log(tmp_path / "log", [log_line(ONE), log_line(ONE, **changes)])
+    with pytest.raises(GatewayError, match=rf"log, line 2: .*`\$\.{next(iter(changes))}`"):
+        recorded(file, last=10)
+
+
+def test_more_than_can_be_replayed_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    file = write_log(tmp_path / "log", [log_line(ONE, prompt_tokens=10_000_000)] * 11)
+    with pytest.raises(GatewayError, match=r"11 requests have .* take fewer with --last"):
+        recorded(file, last=11)
+    assert recorded(file, last=5).requests == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"first_token_ms": 1.0}, (None, None)),
+        ({"last_token_ms": 1.0}, (pytest.approx(0.25), None)),
+    ],
+)
+def test_tokens_out_of_order_have_no_time(
+    tmp_path: Path, changes: dict[str, float], wanted: tuple[float | None, float | None]
+) -> None:
+    (found,) = recorded(write_log(tmp_path / "log", [log_line(ONE, **changes)]), last=1).engines
+    (request,) = found.requests
+    assert (request.ttft, request.tpot) == wanted

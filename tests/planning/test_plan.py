@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,3 +85,30 @@ def test_a_calibration_knows_what_it_rests_on() -> None:
     assert (found.chunks, found.requests, found.sources) == ((64, 512), 120, ("a", "b"))
     first = [abs(one.error) for one in found.held_out if one.figure == "ttft"]
     assert found.error("ttft") == max(first)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("machine.block_size", 0),
+        ("machine.max_num_seqs", 0),
+        ("machine.max_num_seqs", 10**12),
+        ("machine.overhead", -1.0),
+        ("machine.latency.base", -1.0),
+        ("machine.latency.per_token", 1e308),
+        ("machine.latency", {"base": 0.0, "per_token": 0.0, "per_pair": 0.0}),
+        ("chunks", []),
+        ("held_out.0.measured", 0.0),
+    ],
+)
+def test_what_no_fit_writes_is_refused(tmp_path: Path, place: str, value: object) -> None:
+    file = tmp_path / "c.json"
+    body = json.loads(encode(CALIBRATION))
+    *way, last = place.split(".")
+    inner: Any = body
+    for name in way:
+        inner = inner[int(name) if name.isdecimal() else name]
+    inner[last] = value
+    file.write_text(json.dumps(body))
+    with pytest.raises(GatewayError, match=r"c\.json (is no calibration|was held against)"):
+        read(file)
