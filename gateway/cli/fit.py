@@ -18,6 +18,7 @@ from gateway.planning.results import measured
 
 BLOCK_SIZE = 16
 MAX_NUM_SEQS = 128
+MOST = 2**20
 NAMES = {"ttft": "time to first token", "tpot": "time per later token"}
 
 
@@ -37,7 +38,11 @@ def calibrate(
 
     Raises:
         GatewayError, OSError: as `measured`, `calibration.calibrate`.
+        typer.BadParameter: an option is none of an engine.
     """
+    for name, value in (("--block-size", block_size), ("--max-num-seqs", max_num_seqs)):
+        if value is not None and not 1 <= value <= MOST:
+            raise typer.BadParameter(f"must be from 1 to {MOST}", param_hint=name)
     check_writable(json_file)
     paths = [_source(source) for source in sources]
     files = [measured(path, chunk) for chunk, path in paths]
@@ -65,6 +70,8 @@ def _first(values: Iterable[int | None]) -> int | None:
 
 def _source(text: str) -> tuple[int | None, Path]:
     head, equals, rest = text.partition("=")
+    if not text or (equals and not rest):
+        raise typer.BadParameter(f"{text!r} names no file", param_hint="--fit")
     if equals and head.isdecimal():
         if not 0 < int(head) <= 2**31:
             raise typer.BadParameter(f"{head} is no chunk size", param_hint="--fit")
@@ -72,13 +79,19 @@ def _source(text: str) -> tuple[int | None, Path]:
     return None, Path(text)
 
 
+def _shown(value: float) -> str:
+    """Three digits; what a fit found next to nothing is nothing."""
+    return "0" if value < 0.001 else f"{value:.3g}"
+
+
 def _show(found: Calibration, console: Console) -> None:
     latency = found.machine.latency
     chunks = ", ".join(map(str, found.chunks))
     console.print(
         Text(
-            f"A step takes {latency.base * 1e3:.3g} ms, {latency.per_token * 1e6:.3g} µs a token "
-            f"and {latency.per_pair * 1e9:.3g} ns for each token it attends to; a request "
+            f"A step takes {_shown(latency.base * 1e3)} ms, "
+            f"{_shown(latency.per_token * 1e6)} µs a token and "
+            f"{_shown(latency.per_pair * 1e9)} ns for each token it attends to; a request "
             f"{found.machine.overhead * 1e3:.3g} ms more. Fitted to {found.requests} requests at "
             f"chunk sizes of {chunks}."
         )

@@ -22,7 +22,7 @@ from gateway.planning import calibration, picture
 from gateway.planning.calibration import Calibration
 from gateway.planning.fit import FIGURES
 from gateway.planning.log import Recorded, recorded
-from gateway.planning.plan import Answer, answer, observed
+from gateway.planning.plan import Answer, advice, answer, observed
 
 FAMILY = (64, 128, 256, 512, 1024, 2048)
 HEADINGS = {"ttft": "TTFT", "tpot": "per token"}
@@ -90,6 +90,8 @@ def _show(
     )
     console.print(_table(answers))
     _draw(console, answers)
+    for line in advice(answers):
+        console.print(Text(line))
     for line in _remarks(found, fitted, answers):
         console.print(Text(f"- {line}"))
 
@@ -144,8 +146,8 @@ def _remarks(found: Recorded, fitted: Calibration, answers: Sequence[Answer]) ->
     ]
     if outside:
         said.append(
-            f"{', '.join(outside)} lies outside of the chunk sizes that were measured "
-            f"({fitted.chunks[0]} to {fitted.chunks[-1]})."
+            f"Outside of the chunk sizes that were measured: {', '.join(outside)} "
+            f"({fitted.chunks[0]} to {fitted.chunks[-1]}). Further off than ± says, perhaps."
         )
     if found.left_out:
         said.append(

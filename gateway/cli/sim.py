@@ -86,7 +86,9 @@ def sim(
 
     Example: gateway sim --calibration h100.json --max-num-batched-tokens 256
     """
-    if fit:
+    if fit is not None:
+        if calibration is not None:
+            raise typer.BadParameter("cannot go with --fit", param_hint="--calibration")
         calibrate(
             fit,
             block_size=block_size,

@@ -14,14 +14,12 @@ import msgspec
 from msgspec import Meta
 
 from gateway.errors import GatewayError
-from gateway.planning.traffic import Request, Traffic
+from gateway.planning.traffic import LONGEST_REQUEST, LONGEST_TIME, MOST_TOKENS, Request, Traffic
 
-MOST_TOKENS = 100_000_000
-"""Of all requests together: a replay holds every one of them, and computes it in steps."""
 LONGEST_LINE = 2**20
 
-Tokens = Annotated[int, Meta(ge=0, le=10_000_000)]
-Milliseconds = Annotated[float, Meta(ge=0, le=1e10)]
+Tokens = Annotated[int, Meta(ge=0, le=LONGEST_REQUEST)]
+Milliseconds = Annotated[float, Meta(ge=0, le=LONGEST_TIME * 1000)]
 
 
 class _Line(msgspec.Struct):

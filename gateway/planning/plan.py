@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gateway.planning.calibration import Calibration
@@ -73,6 +74,37 @@ def observed(recorded: Recorded) -> Answer:
             times["ttft"] += [] if request.ttft is None else [request.ttft]
             times["tpot"] += [] if request.tpot is None else [request.tpot]
     return Answer(chunk=None, figures=_figures(times))
+
+
+def advice(answers: Sequence[Answer]) -> list[str]:
+    """Which chunk sizes are worth an experiment, by each percentile of the time to first token.
+
+    Engines that cannot keep up are out of question; without a known error only the best is named.
+    """
+    able = [one for one in answers if one.chunk is not None and not one.behind]
+    said = []
+    for name, percent in FIGURES:
+        found = sorted(
+            (
+                (figure, one.chunk)
+                for one in able
+                for figure in one.figures
+                if (figure.name, figure.percent) == (name, percent)
+            ),
+            key=lambda pair: pair[0].value,
+        )
+        if name != "ttft" or len(found) < 2:
+            continue
+        best, chunk = found[0]
+        reach = best.value * (1 + (best.error or 0.0))
+        near = [
+            str(other)
+            for figure, other in found[1:]
+            if figure.value * (1 - (figure.error or 0.0)) <= reach
+        ]
+        alike = f"; within the errors it may be {', '.join(near)} as well" if near else ""
+        said.append(f"Lowest TTFT P{percent}: chunk size {chunk}{alike}.")
+    return said
 
 
 def _figures(times: dict[str, list[float]]) -> tuple[Figure, ...]:

@@ -6,14 +6,14 @@ happens in no other moment: it loads the simulated engine as well, and its time 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gateway.bench.results import BenchResult, Load, Round, Sample, decode
 from gateway.errors import GatewayError
 from gateway.planning.files import content
-from gateway.planning.traffic import Request, Traffic
+from gateway.planning.traffic import LONGEST_REQUEST, LONGEST_TIME, MOST_TOKENS, Request, Traffic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,8 @@ def measured(path: Path, chunk: int | None = None) -> Measured:
         chunk: of all engines that were measured; None for what the results say of each arm.
 
     Raises:
-        GatewayError: they are no results, or do not say the chunk size or any time.
+        GatewayError: they are no results, do not say the chunk size or any time, or say what no
+            engine does.
         OSError: they cannot be read.
     """
     result = decode(content(path), path.name)
@@ -49,6 +50,13 @@ def measured(path: Path, chunk: int | None = None) -> Measured:
             f"it as CHUNK={path.name}, such as 512={path.name}, or give `gateway bench` the "
             "admin key of a gateway that declares its engines."
         )
+    differ = sorted({known for known in chunks.values() if known})
+    if chunk and len(differ) > 1:
+        raise GatewayError(
+            f"{path.name} says that its arms had chunk sizes of {', '.join(map(str, differ))}, so "
+            f"they cannot all have had {chunk}: name the file without {chunk}=."
+        )
+    _check(result, chunks, path)
     found = [_traffic(path, one, result, chunk or chunks[one.arm] or 0) for one in result.rounds]
     kept = [one for one in found if one.requests]
     if not kept:
@@ -58,6 +66,33 @@ def measured(path: Path, chunk: int | None = None) -> Measured:
         block_size=_first(result, "block_size"),
         max_num_seqs=_first(result, "max_num_seqs"),
     )
+
+
+def _check(result: BenchResult, arms: Collection[str], path: Path) -> None:
+    """What a bench never writes, and somebody's editor may have."""
+    tokens = 0
+    for turn in result.rounds:
+        if turn.arm not in arms:
+            raise GatewayError(
+                f"{path.name} has rounds of {turn.arm!r}, which is none of its arms."
+            )
+        for one in turn.samples:
+            counts = (one.prompt_tokens, one.cached_tokens, one.completion_tokens)
+            times = (one.due_ms, one.ttft_ms, one.e2e_ms)
+            if not (
+                all(0 <= count <= LONGEST_REQUEST for count in counts if count is not None)
+                and all(0 <= time <= LONGEST_TIME * 1000 for time in times if time is not None)
+            ):
+                raise GatewayError(
+                    f"{path.name}, round {turn.number}, request {one.number}: tokens or times that "
+                    "no engine has."
+                )
+            tokens += (one.prompt_tokens or 0) + (one.completion_tokens or 0)
+    if tokens > MOST_TOKENS:
+        raise GatewayError(
+            f"{path.name}: its requests have {tokens} tokens, more than the {MOST_TOKENS} that can "
+            "be replayed: measure fewer."
+        )
 
 
 def _first(result: BenchResult, name: str) -> int | None:
@@ -103,11 +138,12 @@ def _requests(samples: Sequence[Sample]) -> list[Request]:
             tpot=_tpot(one),
         )
         for one in samples
-        if one.error is None and one.ttft_ms is not None and one.prompt_tokens
+        if one.error is None and one.ttft_ms and one.prompt_tokens
     ]
 
 
 def _tpot(sample: Sample) -> float | None:
-    if sample.e2e_ms is None or sample.ttft_ms is None or (sample.completion_tokens or 0) < 2:
+    later = (sample.completion_tokens or 1) - 1
+    if later < 1 or not sample.ttft_ms or (sample.e2e_ms or 0.0) <= sample.ttft_ms:
         return None
-    return (sample.e2e_ms - sample.ttft_ms) / 1000 / ((sample.completion_tokens or 0) - 1)
+    return ((sample.e2e_ms or 0.0) - sample.ttft_ms) / 1000 / later

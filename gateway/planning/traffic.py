@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST_TOKENS = 100_000_000
+"""Of all requests together: a replay holds every one of them, and computes it in steps."""
+LONGEST_REQUEST = 10_000_000
+"""Tokens of a prompt or of an answer."""
+LONGEST_TIME = 1e7
+"""Seconds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:

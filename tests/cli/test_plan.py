@@ -84,6 +84,7 @@ def test_a_plan_shows_what_was_and_what_would_be(run: Run, folder: Path, calibra
     assert same == pytest.approx(measured, rel=0.05)
     assert small[0] > 1.3 * measured[0], "long prompts take more steps"
     assert "Simulated TTFT by chunk size, in ms: o P50, x P90" in done.out
+    assert "Lowest TTFT P50: chunk size 512." in done.out.splitlines()
 
 
 def test_without_a_picture_it_says_how_to_get_one(
@@ -116,7 +117,7 @@ def test_a_plan_says_what_to_doubt(run: Run, folder: Path, calibration: Path) ->
     lines.append(json.dumps(json.loads(lines[-1]) | {"prompt_tokens": None}))
     log.write_text("".join(f"{line}\n" for line in lines))
     done = run("plan", str(log), "--calibration", str(calibration), "--chunk", "8")
-    assert "8 lies outside of the chunk sizes that were measured (64 to 512)" in done.out
+    assert "Outside of the chunk sizes that were measured: 8 (64 to 512)." in done.out
     assert "At 8 the simulated engine does not keep up with b0" in done.out
     assert "nobody told their tokens: 1 of 61 requests." in done.out
 
@@ -126,6 +127,14 @@ def test_a_plan_says_what_to_doubt(run: Run, folder: Path, calibration: Path) ->
     [
         (["sim", "--fit", "nowhere.json"], 1, "nowhere.json: No such file or directory"),
         (["sim", "--fit", "0=a.json"], 2, "0 is no chunk size"),
+        (["sim", "--fit", ""], 2, "'' names no file"),
+        (["sim", "--fit", "64="], 2, "'64=' names no file"),
+        (["sim", "--fit", "64=64=x.json"], 1, "64=x.json: No such file"),
+        (["sim", "--fit", "a.json", "--block-size", "0"], 2, "must be from 1 to 1048576"),
+        (["sim", "--fit", "a.json", "--max-num-seqs", "-1"], 2, "must be from 1 to 1048576"),
+        (["sim", "--fit", "a.json", "--calibration", "c.json"], 2, "cannot go with --fit"),
+        (["sim", "--fit", "64=/dev"], 1, "/dev: Is a directory"),
+        (["plan", "/dev/zero", "--calibration", "{folder}/calibration.json"], 1, "longer than any"),
         (["sim", "--json", "c.json"], 2, "is for --fit"),
         (["sim", "--calibration", "{folder}/64.json"], 1, "64.json is no calibration"),
         (["plan", "{folder}/access.jsonl"], 2, "--calibration"),
@@ -138,8 +147,9 @@ def test_a_plan_says_what_to_doubt(run: Run, folder: Path, calibration: Path) ->
     ],
 )
 def test_wrong_files(
-    run: Run, folder: Path, arguments: list[str], status: int, message: str
+    run: Run, folder: Path, calibration: Path, arguments: list[str], status: int, message: str
 ) -> None:
+    assert calibration.parent == folder
     done = run(*(one.format(folder=folder) for one in arguments))
     assert (done.status, message in " ".join(done.err.split())) == (status, True), done.err
 

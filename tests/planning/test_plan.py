@@ -12,7 +12,7 @@ import pytest
 from gateway.errors import GatewayError
 from gateway.planning.calibration import Calibration, calibrate, encode, read
 from gateway.planning.log import Recorded
-from gateway.planning.plan import Answer, answer, observed
+from gateway.planning.plan import Answer, Figure, advice, answer, observed
 from gateway.planning.traffic import Traffic
 from tests.planning.made import KNOWN, family, requests, timed
 
@@ -112,3 +112,22 @@ def test_what_no_fit_writes_is_refused(tmp_path: Path, place: str, value: object
     file.write_text(json.dumps(body))
     with pytest.raises(GatewayError, match=r"c\.json (is no calibration|was held against)"):
         read(file)
+
+
+def answered(chunk: int, value: float, error: float | None, *behind: str) -> Answer:
+    return Answer(
+        chunk=chunk,
+        figures=(Figure(name="ttft", percent=90, value=value, error=error),),
+        behind=behind,
+    )
+
+
+def test_the_advice_names_the_lowest_and_what_the_errors_do_not_tell_from_it() -> None:
+    three = [answered(64, 2.0, 0.1), answered(256, 1.1, 0.1), answered(512, 1.0, 0.1)]
+    wanted = "Lowest TTFT P90: chunk size 512; within the errors it may be 256 as well."
+    assert advice(three) == [wanted]
+    assert advice([*three, answered(1024, 0.5, 0.1, "b0")]) == [wanted], "it cannot keep up"
+    assert advice([answered(64, 2.0, None), answered(256, 1.0, None)]) == [
+        "Lowest TTFT P90: chunk size 256."
+    ]
+    assert advice(three[:1]) == [], "one has nothing to be compared with"

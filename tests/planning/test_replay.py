@@ -15,12 +15,12 @@ def test_what_was_cached_stays_so_however_much_is_computed_in_between() -> None:
     late = Request(at=60.0, prompt=1010, cached=992, output=1)
     machine = replace(KNOWN, max_num_seqs=2)
     replayed = replay(Traffic(name="b", chunk=64, requests=(*new, late)), machine, 64)
-    assert [served.cached for _, served in replayed] == [0] * 50 + [992]
+    assert [one.served.cached for one in replayed] == [0] * 50 + [992]
 
 
 def test_a_large_bound_of_sequences_costs_no_memory() -> None:
     """Blocks are there for the requests that are; 2**31 sequences took more than all memory."""
     its = (Request(at=0.0, prompt=100, cached=0, output=2),)
     machine = replace(KNOWN, max_num_seqs=2**31)
-    ((_, served),) = replay(Traffic(name="b", chunk=2**31, requests=its), machine, 2**31)
-    assert served.tpot is not None
+    (found,) = replay(Traffic(name="b", chunk=2**31, requests=its), machine, 2**31)
+    assert found.served.tpot is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,3 +70,41 @@ def test_failed_requests_are_left_out(tmp_path: Path) -> None:
         GatewayError, match=r"r\.json holds no streamed reply with its token counts"
     ):
         measured(file)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prompt_tokens": -1},
+        {"prompt_tokens": 10**9},
+        {"completion_tokens": 10**9},
+        {"cached_tokens": -1},
+        {"ttft_ms": -1.0},
+        {"e2e_ms": 1e15},
+    ],
+)
+def test_what_no_engine_does_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    whole = result(CLOSED, max_num_batched_tokens=64)
+    first, *rest = whole.rounds[0].samples
+    rounds = (replace(whole.rounds[0], samples=(replace(first, **changes), *rest)),)
+    file = tmp_path / "r.json"
+    file.write_bytes(encode(replace(whole, rounds=rounds)))
+    with pytest.raises(GatewayError, match=r"r\.json, round 1, request 0: tokens or times that no"):
+        measured(file)
+
+
+def test_rounds_of_an_arm_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    whole = result(CLOSED, max_num_batched_tokens=64)
+    file = tmp_path / "r.json"
+    file.write_bytes(encode(replace(whole, rounds=(replace(whole.rounds[0], arm="x"),))))
+    with pytest.raises(GatewayError, match="rounds of 'x', which is none of its arms"):
+        measured(file)
+
+
+def test_one_chunk_size_is_not_that_of_arms_that_differ(tmp_path: Path) -> None:
+    whole = result(CLOSED, max_num_batched_tokens=64)
+    other = replace(whole.arms[0], arm="b", engine={"max_num_batched_tokens": 512})
+    file = tmp_path / "r.json"
+    file.write_bytes(encode(replace(whole, arms=(*whole.arms, other))))
+    with pytest.raises(GatewayError, match=r"chunk sizes of 64, 512, so .* without 64="):
+        measured(file, 64)
