@@ -17,6 +17,7 @@ from rich.text import Text
 
 from gateway.cli.result_file import check_writable
 from gateway.cli.table import plain_table
+from gateway.errors import GatewayError
 from gateway.extras import install
 from gateway.planning import calibration, picture
 from gateway.planning.calibration import Calibration
@@ -56,8 +57,14 @@ def plan(
     check_writable(json_file)
     fitted = calibration.read(calibrated)
     found = recorded(log, model=model, arm=arm, last=last)
+    seen = observed(found)
+    if not seen.figures:
+        raise GatewayError(
+            f"{log.name}: of {found.requests} requests none was streamed to its first token, so "
+            "there is no time to compare."
+        )
     chunks = sorted(set(chunk or FAMILY))
-    answers = [observed(found)] + [
+    answers = [seen] + [
         answer(found, fitted, one)
         for one in track(chunks, "Simulating", console=Console(stderr=True), transient=True)
     ]

@@ -96,6 +96,13 @@ def test_without_a_picture_it_says_how_to_get_one(
     assert "The picture was left out: pip install '.[bench]' in the checkout." in result.out
 
 
+def test_a_log_without_a_time_is_told_so(run: Run, folder: Path, calibration: Path) -> None:
+    lines = (folder / "access.jsonl").read_text().splitlines()
+    log = write_log(folder / "w.jsonl", [json.loads(one) | {"stream": False} for one in lines])
+    done = run("plan", str(log), "--calibration", str(calibration))
+    assert (done.status, "of 60 requests none was streamed" in done.err) == (1, True)
+
+
 def numbers(row: str) -> list[str]:
     return [word for word in row.split() if "." in word]
 
