@@ -132,6 +132,10 @@ class BackendOverloaded(Overloaded):
     outcome = Outcome.BACKEND_ERROR
 
 
+class BackendLimited(BackendOverloaded):
+    """The backend says that it has no room, and in `retry_after` how long that will last."""
+
+
 class NoBackend(GatewayError):
     """Nothing healthy serves the model now."""
 

@@ -75,6 +75,7 @@ CODEX = Profile(
     early_ping=True,
     failures_in_stream=True,
     quota_code="insufficient_quota",
+    waits_for_limits=True,
     tries_rejections_again=True,
     gives_up_at=BadRequest,
 )

@@ -9,6 +9,7 @@ from typing import Literal
 from gateway.clients import too_long
 from gateway.clients.setup import MakeSetup
 from gateway.errors import (
+    BackendLimited,
     BackendMisconfigured,
     BadRequest,
     Forbidden,
@@ -53,6 +54,8 @@ class Profile:
         obeys_should_retry: tries nothing again that came with `x-should-retry: false`.
         tries_around_its_sdk: its own tries multiply with those of the SDK within it.
         quota_code: the error code at which it gives up instead of trying again.
+        waits_for_limits: sits out the wait that comes with a rate limit, but gives up at once at a
+            server that is full.
         tries_rejections_again: all 4xx but 400.
         gives_up_at: the error as which it is told what no try of its own can change, where nothing
             else keeps it from trying.
@@ -74,6 +77,7 @@ class Profile:
     obeys_should_retry: bool = False
     tries_around_its_sdk: bool = False
     quota_code: str | None = None
+    waits_for_limits: bool = False
     tries_rejections_again: bool = False
     gives_up_at: type[GatewayError] | None = None
     sits_out_limits: bool = False
@@ -88,6 +92,8 @@ class Profile:
         """
         if error.code == CONTEXT and api is Api.MESSAGES:
             return _like(error, BadRequest, message=too_long.in_anthropics_words(error.message))
+        if self.waits_for_limits and isinstance(error, BackendLimited) and not _long(error):
+            return _like(error, RateLimited, code=RateLimited.default_code)
         if self.quota_code and isinstance(error, RateLimited):
             return _like(error, RateLimited, code=self.quota_code) if _long(error) else error
         if self.tries_rejections_again and isinstance(error, _POINTLESS):

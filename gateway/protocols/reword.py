@@ -8,6 +8,7 @@ the original may name hosts, paths or upstream models, and goes to the access lo
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 
 from gateway.errors import (
     BackendFailed,
+    BackendLimited,
     BackendMisconfigured,
     BackendOverloaded,
     BackendTimeout,
@@ -30,7 +32,9 @@ _MAX_MESSAGE = 2000
 _MAX_DETAIL = 500
 
 _FAILED = "The model's server failed to answer; send the request again."
-_BUSY = "The model's server is at its limit; send the request again in {moment}."
+_BUSY = "The model's server is at its limit; send the request again in a moment."
+# Codex reads the wait from these very words.
+_LIMITED = "The model's server is at its limit; try again in {seconds} s."
 _SLOW = "The model's server took too long to answer; send the request again."
 _CREDENTIALS = "The gateway's own access to the model's server was refused; tell the operator."
 _QUOTA = "The gateway's own quota at the model's server is used up; tell the operator."
@@ -47,7 +51,9 @@ _NO_MODEL = re.compile(r"^\W*(?:the )?model\b.*(?:does not exist|not found)", re
 # What error events call a fault of the request, and a server without room, as type or as code.
 _REQUEST_FAULTS = ("badrequest", "invalid_request", "invalid_prompt", "context_length_exceeded")
 _FULL = ("overloaded", "rate_limit")
-_USED_UP = "insufficient_quota"
+_KEY_FAULTS = ("authentication_error", "permission_error")
+_USED_UP = ("insufficient_quota", "billing_error")
+_WAIT = re.compile(r"again in\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s)", re.IGNORECASE)
 # A tuple, or the same joined by points (vLLM 0.32).
 _FAULT_PLACE = re.compile(r"'loc': (?:\((.*?)\)|'(.*?)')")
 _FAULT_TEXT = re.compile(r"'msg': (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")")
@@ -98,10 +104,10 @@ def reworded(api: Api, status: int, body: bytes, *, retry_after: float | None = 
     detail = f"HTTP {status}: {text[:_MAX_DETAIL]}"
     if status in (401, 403, 407):
         return Reworded(BackendMisconfigured(_CREDENTIALS, detail=detail), retryable=True)
-    if status == 402 or _USED_UP in (said.code, said.kind):
+    if status == 402 or said.code in _USED_UP or said.kind in _USED_UP:
         return Reworded(BackendMisconfigured(_QUOTA, detail=detail), retryable=True)
     if status == 429 or status == 503 or status == 529:
-        return Reworded(_busy(retry_after, detail), retryable=True)
+        return Reworded(_busy(retry_after or _wait_in(text), detail), retryable=True)
     if status in (408, 504):
         return Reworded(BackendTimeout(_SLOW, detail=detail), retryable=True)
     if status in (404, 405, 501):
@@ -126,9 +132,18 @@ def is_error(body: bytes) -> bool:
 
 
 def _busy(retry_after: float | None, detail: str) -> GatewayError:
-    moment = f"{retry_after:.0f} s" if retry_after else "a moment"
-    message = _BUSY.format(moment=moment)
-    return BackendOverloaded(message, detail=detail, retry_after=retry_after or 1)
+    if not retry_after:
+        return BackendOverloaded(_BUSY, detail=detail, retry_after=1)
+    message = _LIMITED.format(seconds=math.ceil(retry_after))
+    return BackendLimited(message, detail=detail, retry_after=retry_after)
+
+
+def _wait_in(message: str) -> float | None:
+    """Seconds to wait, from a message: within a stream there is no header to say it."""
+    wait = _WAIT.search(message)
+    if wait is None:
+        return None
+    return float(wait[1]) / (1000 if wait[2].lower() == "ms" else 1)
 
 
 def _not_there(api: Api, status: int, said: _Said, detail: str) -> Reworded:
@@ -162,6 +177,8 @@ def _status_within(said: _Said) -> int:
     kind = f"{said.kind} {said.code}".lower()
     if any(word in kind for word in _REQUEST_FAULTS):
         return 400
+    if any(word in kind for word in _KEY_FAULTS):
+        return 401
     return 503 if any(word in kind for word in _FULL) else 500
 
 

@@ -79,6 +79,28 @@ def test_codex_is_told_of_a_quota_within_a_stream_by_the_code_that_stops_it() ->
     assert b'"code":"rate_limit_exceeded"' in event
 
 
+def test_codex_waits_for_an_engine_that_says_how_long_and_gives_up_at_one_that_is_full() -> None:
+    for wait in (1.5, LONG_WAIT):
+        limited = errors.BackendLimited("Try again in 2 s.", detail="vllm-a", retry_after=wait)
+        told = CODEX.reword(Api.RESPONSES, limited)
+        assert type(told) is RateLimited
+        assert facts(told)[:6] == (
+            429,
+            limited.message,
+            "rate_limit_exceeded",
+            None,
+            "vllm-a",
+            wait,
+        )
+        assert not CODEX.in_stream(Api.RESPONSES, told)
+        event = faults.stream_event(Api.RESPONSES, told, "r", 3)
+        assert b'"code":"rate_limit_exceeded"' in event and b"ry again in 2 s." in event
+        assert all(p is CODEX or p.reword(p.api, limited) is limited for p in EVERYBODY)
+    full = errors.BackendOverloaded("In a moment.", retry_after=1)
+    assert CODEX.reword(Api.RESPONSES, full) is full
+    assert b"server_is_overloaded" in faults.stream_event(Api.RESPONSES, full, "r", 3)
+
+
 @pytest.mark.parametrize("profile", [CLAUDE_CODE, OPENAI_PYTHON, ANTHROPIC_PYTHON])
 def test_a_long_wait_is_not_sat_out(profile: Profile) -> None:
     stop = [(b"x-should-retry", b"false")]
@@ -103,7 +125,7 @@ def test_an_unknown_key_is_not_tried_again() -> None:
 
 HOPELESS = [
     errors.BackendMisconfigured("Tell the operator.", detail="HTTP 401: vllm-a"),
-    errors.BackendOverloaded("Again in 3600 s.", retry_after=3600.0),
+    errors.BackendLimited("Again in 3600 s.", retry_after=3600.0),
 ]
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn
 
 from gateway.records import Api
 from tests.real_clients.speech import PROMPT_TOKENS, Answer, events, named, unnamed, whole
+from tests.real_clients.speech.responses import failed
 from tests.real_clients.steps import Breaks, Fails, Ignores, Reports, Step, Stops, Waits
 from tests.support.scripted import SSE_HEAD, Received, ScriptedBackend, chunk, reply, scripted
 
@@ -102,7 +103,7 @@ async def _answer(
     writer: asyncio.StreamWriter,
 ) -> None:
     if isinstance(step, Reports):
-        writer.write(reply(_error(DIED, api), status=DIED.status))
+        writer.write(reply(_error(step.error, api), status=step.error.status))
         return
     if isinstance(step, Waits):
         await asyncio.sleep(step.seconds)
@@ -132,7 +133,7 @@ async def _stream(
     if isinstance(step, Reports):
         # By itself, so that what was said before is on its way to the agent.
         await asyncio.sleep(0.1)
-        writer.write(chunk(_reported(api, step.own, len(said))))
+        writer.write(chunk(_reported(step, api, len(said))))
     writer.write(chunk(b""))
 
 
@@ -159,9 +160,6 @@ async def _break_off(said: Sequence[bytes], writer: asyncio.StreamWriter) -> NoR
     raise ConnectionResetError
 
 
-DIED = Fails("500 Internal Server Error", "EngineCore died", "InternalServerError")
-
-
 def _error(step: Fails, api: Api) -> bytes:
     return json.dumps(_worded(step, api)).encode()
 
@@ -174,11 +172,12 @@ def _worded(step: Fails, api: Api) -> dict[str, Any]:
     return {"error": {"message": step.message, "type": step.type, "param": None, "code": code}}
 
 
-def _reported(api: Api, own: bool, sequence: int) -> bytes:
-    """The same error as `DIED`, in the middle of a stream."""
-    if own and api is Api.MESSAGES:
-        return named(_worded(DIED, api))
-    if own and api is Api.RESPONSES:
-        error = {"code": "server_error", "message": DIED.message, "param": None}
-        return named({"type": "error", "sequence_number": sequence, **error})
-    return unnamed(_worded(DIED, Api.CHAT))
+def _reported(step: Reports, api: Api, sequence: int) -> bytes:
+    """The error in the middle of a stream, as the event of that number."""
+    if step.own and api is Api.MESSAGES:
+        return named(_worded(step.error, api))
+    if step.own and api is Api.RESPONSES:
+        error = {"code": step.error.code or "server_error", "message": step.error.message}
+        event = failed(error) if step.failed else {"type": "error", **error, "param": None}
+        return named({**event, "sequence_number": sequence})
+    return unnamed(_worded(step.error, Api.CHAT))

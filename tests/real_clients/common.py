@@ -85,7 +85,7 @@ def keeps_its_arm(agent: Scenarios) -> Test:
 def keeps_its_arm_in_a_terminal(agent: Scenarios, cline: Cline) -> Test:
     """As `keeps_its_arm`, for an agent that goes on with a conversation in a terminal only."""
 
-    @agent.play("a conversation of three turns, two in a terminal, which stays on its arm")
+    @agent.play("a conversation of three turns, which stays on its arm: two in a terminal")
     async def play(lab: Lab) -> None:
         turns = [Answer(f"This is answer number {n}.") for n in range(3)]
         async with lab.stage(turns, turns) as stage:
@@ -183,13 +183,24 @@ def recovers(
 
 
 def still_trying(
-    agent: Scenarios, scenario: str, steps: Sequence[Step], *, requests: Requests, **changes: Any
+    agent: Scenarios,
+    scenario: str,
+    steps: Sequence[Step],
+    *,
+    requests: Requests,
+    engine_up: bool = True,
+    **changes: Any,
 ) -> Test:
-    """After a minute the agent has neither given up nor told its user anything."""
+    """After a minute the agent has neither given up nor told its user anything.
+
+    Args:
+        engine_up, changes: as for `fails`.
+    """
 
     @agent.play(f"{scenario}: the first minute", NATIVE, patient=True)
     async def play(lab: Lab) -> None:
         async with lab.stage(steps, **changes) as stage:
+            stage.gateway.gateway.context.table.backends["b0"].enabled = engine_up
             await goes_on(stage, seconds=60)
             await made(lab, requests, stage)
 

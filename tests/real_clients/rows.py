@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tests.real_clients.backend import Kind
 from tests.real_clients.common import ANSWER, CUT, Test, goes_on, made
 from tests.real_clients.driving import BOTH, Lab, Play, Requests, Scenarios
+from tests.real_clients.harness import Stage
 from tests.real_clients.speech import Answer
 from tests.real_clients.steps import Fails, Ignores, Reports, Step, Stops, Waits
 
@@ -32,10 +34,16 @@ class Row:
 
 
 def _status(
-    status: str, says: str, message: str = REASON, note: str = "", kind: str = "", headers: str = ""
+    status: str,
+    says: str,
+    message: str = REASON,
+    note: str = "",
+    kind: str = "",
+    headers: str = "",
+    then: tuple[Step, ...] = (),
 ) -> Row:
     fails = Fails(status, message, kind or "SomeError", kind or None, headers)
-    return Row(f"{status[:3]} from the engine{note}", (fails,), says)
+    return Row(f"{status[:3]} from the engine{note}", (fails, *then), says)
 
 
 KEY = _status("401 Unauthorized", OPERATOR, note=", to the gateway's own key")
@@ -48,6 +56,19 @@ NOT_FOUND = _status("404 Not Found", REASON, note=", for another reason")
 SLOW = _status("408 Request Timeout", "took too long")
 LARGE = _status("413 Content Too Large", REASON)
 UNPROCESSABLE = _status("422 Unprocessable Entity", REASON)
+SHORT_LIMIT = _status(
+    "429 Too Many Requests",
+    AT_ITS_LIMIT,
+    note=" with `retry-after: 2`, every time",
+    headers="retry-after: 2\r\n",
+)
+SHORT_LIMIT_ONCE = _status(
+    "429 Too Many Requests",
+    ANSWER.text,
+    note=" with `retry-after: 2`, once",
+    headers="retry-after: 2\r\n",
+    then=(ANSWER,),
+)
 LONG_LIMIT = _status(
     "429 Too Many Requests",
     "again in 3600 s",
@@ -93,6 +114,43 @@ OBJECT_ONCE = Row(
 )
 UNENDED = Row("a stream without its last event", (Stops(ANSWER),))
 COMMENTS = Row("8 s of comments before the first event", (Waits(8, ANSWER, comments=True),))
+FILTERED = Row(
+    "an answer that a filter of contents ends",
+    (Answer("The answer is forty", filtered=True),),
+    "The answer is forty",
+)
+
+
+def _event(kind: str, status: str, says: str) -> Row:
+    """An error event of the Messages API; asked without a stream the engine answers the status."""
+    event = Reports(CUT.answer, own=True, error=Fails(status, REASON, kind))
+    return Row(f"an error event of type `{kind}` in mid-stream", (event,), says)
+
+
+EVENT_OVERLOADED = _event("overloaded_error", "529 Site is overloaded", AT_ITS_LIMIT)
+EVENT_LIMITED = _event("rate_limit_error", "429 Too Many Requests", AT_ITS_LIMIT)
+EVENT_REFUSED = _event("invalid_request_error", "400 Bad Request", REASON)
+EVENT_FAILED = _event("api_error", "500 Internal Server Error", "failed to answer")
+
+
+def _response(code: str, says: str, message: str = REASON, note: str = "", *more: Step) -> Row:
+    """A response of the Responses API that fails after its first tokens."""
+    error = Fails("500 Internal Server Error", message, code=code)
+    event = Reports(CUT.answer, own=True, error=error, failed=True)
+    return Row(f"`response.failed` with `{code}`{note}", (event, *more), says)
+
+
+_SOON, _NOTE = "Rate limit reached. Please try again in 1.5s.", ", to be tried again in 1.5 s"
+RESPONSE_FAILED = _response("server_error", "failed to answer")
+RESPONSE_REFUSED = _response("invalid_prompt", REASON)
+RESPONSE_TOO_LONG = _response("context_length_exceeded", "ran out of room")
+RESPONSE_OVERLOADED = _response("server_is_overloaded", AT_ITS_LIMIT)
+RESPONSE_QUOTA = _response("insufficient_quota", OPERATOR)
+RESPONSE_LIMITED = _response("rate_limit_exceeded", AT_ITS_LIMIT)
+RESPONSE_LIMITED_SOON = _response("rate_limit_exceeded", AT_ITS_LIMIT, _SOON, _NOTE)
+RESPONSE_LIMITED_ONCE = _response(
+    "rate_limit_exceeded", ANSWER.text, _SOON, f"{_NOTE}, once", ANSWER
+)
 
 
 @dataclass(frozen=True)
@@ -104,12 +162,14 @@ class Ends:
         says: a part of what it shows its user, where it is not the row's.
         patient: as of cases.
         after: seconds until it is ended, where it would go on trying.
+        waits: seconds that it lets pass, at least, before it asks again.
     """
 
     requests: Requests
     says: str | None = None
     patient: bool = False
     after: int = 0
+    waits: float = 0
 
 
 def goes_through(agent: Scenarios, rows: Mapping[Row, Ends], kinds: Sequence[Kind] = BOTH) -> Test:
@@ -132,8 +192,16 @@ def _play(row: Row, ends: Ends) -> Play:
                 says = row.says if ends.says is None else ends.says
                 assert says in ran.said, (ran.said[-800:], stage.told)
             await made(lab, ends.requests, stage)
+            assert all(wait >= ends.waits for wait in _waits(stage)), list(_waits(stage))
 
     return play
+
+
+def _waits(stage: Stage) -> Iterator[float]:
+    """Seconds from the end of one request to the start of the next."""
+    for one, another in pairwise(sorted(stage.records, key=lambda record: record.at)):
+        assert one.timeline.done is not None
+        yield another.timeline.received - one.timeline.done
 
 
 def replays_broken_arguments(agent: Scenarios, arguments: str) -> Test:

@@ -23,6 +23,9 @@ class Fails:
     headers: str = ""
 
 
+DIED = Fails("500 Internal Server Error", "EngineCore died", "InternalServerError")
+
+
 @dataclass(frozen=True)
 class Breaks:
     """Two tokens of an answer, or half a whole one, then the connection is gone."""
@@ -36,10 +39,14 @@ class Reports:
 
     Attributes:
         own: the event is one of the API asked for; else an object in OpenAI's shape.
+        error: as the API words it.
+        failed: the event is a response that has failed, where the API has such.
     """
 
     answer: Answer
     own: bool
+    error: Fails = DIED
+    failed: bool = False
 
 
 @dataclass(frozen=True)

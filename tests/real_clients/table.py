@@ -35,7 +35,25 @@ def _table(agent: Agent, requests: Mapping[Case, Requests], version: str) -> str
     for scenario in dict.fromkeys(scenario for scenario, _ in made):
         cells = (_cell(made.get((scenario, kind))) for kind in BOTH)
         lines.append(f"| {scenario} | {' | '.join(cells)} |")
+    if lacks := _not_driven(agent, requests):
+        lines += ["", f"Not driven: {'; '.join(lacks)}."]
     return "\n".join(lines) + "\n"
+
+
+def _not_driven(agent: Agent, requests: Mapping[Case, Requests]) -> list[str]:
+    """What at least two other agents were driven through.
+
+    What only one was driven through is of its own API, or a command of its own.
+    """
+    agents: dict[str, set[Agent]] = {}
+    for case in requests:
+        agents.setdefault(_common(case.scenario), set()).add(case.agent)
+    return [name for name, driven in agents.items() if len(driven) > 1 and agent not in driven]
+
+
+def _common(scenario: str) -> str:
+    """A scenario without what was special about it for an agent, which stands after a colon."""
+    return scenario.partition(": ")[0]
 
 
 def _cell(requests: Requests | None) -> str:

@@ -22,7 +22,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import BOTH, Lab, Scenarios
+from tests.real_clients.driving import BOTH, NATIVE, Lab, Scenarios
 from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(ClaudeCode())
@@ -142,6 +142,8 @@ test_rows = goes_through(
         rows.SLOW: OVER_AND_OVER,
         rows.LARGE: Ends(1, says="Request too large"),
         rows.UNPROCESSABLE: Ends(1),
+        rows.SHORT_LIMIT: Ends(range(10, 12), says="server-side issue", patient=True, waits=2),
+        rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
         rows.LONG_LIMIT: Ends(1),
         rows.QUOTA: Ends(1),
         rows.BAD_GATEWAY: OVER_AND_OVER,
@@ -159,6 +161,18 @@ test_rows = goes_through(
         rows.OBJECT_ONCE: Ends(2),
         rows.UNENDED: Ends(1),
         rows.COMMENTS: Ends(1, patient=True),
+        rows.FILTERED: Ends(1),
     },
+)
+# It asks once more without a stream, and what it is told then decides.
+test_events = goes_through(
+    agent,
+    {
+        rows.EVENT_REFUSED: Ends(2),
+        rows.EVENT_OVERLOADED: Ends(range(10, 13), says="API Error", patient=True),
+        rows.EVENT_LIMITED: Ends(range(10, 13), says="API Error", patient=True),
+        rows.EVENT_FAILED: Ends(range(10, 13), says="API Error", patient=True),
+    },
+    kinds=NATIVE,
 )
 test_broken_arguments = replays_broken_arguments(agent, '{"command": "echo tr')

@@ -22,7 +22,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import Scenarios
+from tests.real_clients.driving import NATIVE, Scenarios
 from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 cline = Cline()
@@ -126,5 +126,24 @@ test_rows = goes_through(
         rows.UNENDED: Ends(1),
         rows.COMMENTS: Ends(1, patient=True),
     },
+)
+# It speaks chat whatever the engine, so each of these once.
+test_more_rows = goes_through(
+    agent,
+    {
+        rows.FORBIDDEN: Ends(1),
+        rows.NO_MODEL: Ends(1),
+        rows.UNPROCESSABLE: Ends(1),
+        rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
+        rows.BAD_GATEWAY: Ends(6, says="server", patient=True),
+        rows.OVERLOADED: Ends(6, says="server", patient=True),
+        rows.NOTHING_ONCE: Ends(2),
+        rows.TOO_SHORT_ONCE: Ends(2),
+        rows.REPORTED_ONCE: Ends(1, says="failed to answer"),
+        rows.OBJECT: Ends(1),
+        rows.OBJECT_ONCE: Ends(1, says="failed to answer"),
+        rows.FILTERED: Ends(1),
+    },
+    kinds=NATIVE,
 )
 test_broken_arguments = replays_broken_arguments(agent, '{"commands": ["echo tr')

@@ -22,7 +22,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import BOTH, Scenarios
+from tests.real_clients.driving import BOTH, NATIVE, Scenarios
 from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(Codex())
@@ -132,6 +132,8 @@ test_rows = goes_through(
         rows.SLOW: SIX_TIMES,
         rows.LARGE: Ends(1),
         rows.UNPROCESSABLE: Ends(1),
+        rows.SHORT_LIMIT: Ends(6, patient=True, waits=2),
+        rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
         rows.LONG_LIMIT: Ends(1),
         rows.QUOTA: Ends(1),
         rows.BAD_GATEWAY: SIX_TIMES,
@@ -146,9 +148,24 @@ test_rows = goes_through(
         rows.OBJECT: SIX_TIMES,
         rows.OBJECT_ONCE: Ends(2),
         rows.COMMENTS: Ends(1, patient=True),
+        rows.FILTERED: Ends(1, says="Incomplete response returned, reason: content_filter"),
     },
 )
+test_failed_responses = goes_through(
+    agent,
+    {
+        rows.RESPONSE_FAILED: SIX_TIMES,
+        rows.RESPONSE_REFUSED: Ends(1),
+        rows.RESPONSE_TOO_LONG: Ends(1),
+        rows.RESPONSE_OVERLOADED: AT_CAPACITY,
+        rows.RESPONSE_QUOTA: Ends(1),
+        rows.RESPONSE_LIMITED: AT_CAPACITY,
+        rows.RESPONSE_LIMITED_SOON: Ends(6, patient=True, waits=1.5),
+        rows.RESPONSE_LIMITED_ONCE: Ends(2, waits=1.5),
+    },
+    kinds=NATIVE,
+)
 # As chat it is whole without: there the answer is told in the words that end it.
-test_unended = goes_through(agent, {rows.UNENDED: SIX_TIMES}, kinds=["native"])
+test_unended = goes_through(agent, {rows.UNENDED: SIX_TIMES}, kinds=NATIVE)
 test_unended_chat = goes_through(agent, {rows.UNENDED: Ends(1)}, kinds=["chat-only"])
 test_broken_arguments = replays_broken_arguments(agent, '{"cmd": "echo tr')

@@ -23,8 +23,8 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import Scenarios
-from tests.real_clients.rows import Ends, goes_through
+from tests.real_clients.driving import NATIVE, Scenarios
+from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(OpenCode())
 
@@ -106,7 +106,6 @@ test_cut = fails(
     says="broke off",
 )
 
-# It takes seconds of CPU to start, so these are the rows in which it differs from Cline.
 test_rows = goes_through(
     agent,
     {
@@ -117,3 +116,33 @@ test_rows = goes_through(
         rows.REPORTED: Ends(1),
     },
 )
+# It speaks chat whatever the engine and takes seconds of CPU to start, so each of these once.
+test_more_rows = goes_through(
+    agent,
+    {
+        rows.UNPAID: Ends(1),
+        rows.FORBIDDEN: Ends(1),
+        rows.NO_MODEL: Ends(1),
+        rows.NOT_FOUND: Ends(1),
+        rows.SLOW: Ends(6, patient=True),
+        rows.UNPROCESSABLE: Ends(1),
+        rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
+        rows.LONG_LIMIT: Ends(1, after=60),
+        rows.QUOTA: Ends(1),
+        rows.BAD_GATEWAY: Ends(6, says="server", patient=True),
+        rows.UNAVAILABLE: Ends(6, says="server", patient=True),
+        rows.OVERLOADED: Ends(6, says="server", patient=True),
+        rows.THOUGHT: Ends(1),
+        rows.NOTHING_ONCE: Ends(1, says=""),
+        rows.TOO_SHORT_ONCE: Ends(1, says="The answer is forty"),
+        rows.UNSTREAMED: Ends(1),
+        rows.REPORTED_ONCE: Ends(1, says="failed to answer"),
+        rows.OBJECT: Ends(1),
+        rows.OBJECT_ONCE: Ends(1, says="failed to answer"),
+        rows.UNENDED: Ends(1),
+        rows.COMMENTS: Ends(1, patient=True),
+        rows.FILTERED: Ends(1),
+    },
+    kinds=NATIVE,
+)
+test_broken_arguments = replays_broken_arguments(agent, '{"command": "echo tr')

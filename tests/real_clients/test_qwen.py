@@ -8,6 +8,7 @@ from tests.real_clients.common import (
     ANSWER,
     BROKEN,
     CUT,
+    FULL,
     REFUSED,
     TOO_LONG,
     WRONG_KEY,
@@ -22,8 +23,8 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import Scenarios
-from tests.real_clients.rows import Ends, goes_through
+from tests.real_clients.driving import NATIVE, Scenarios
+from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(Qwen())
 
@@ -75,6 +76,10 @@ test_too_long = fails(
     requests=2,
     says="maximum context length",
 )
+test_full = still_trying(agent, "429 from the engine: it is full", [FULL], requests=range(4, 25))
+test_no_engine = still_trying(
+    agent, "no engine left", [ANSWER], requests=range(4, 25), engine_up=False
+)
 test_broken_once = recovers(agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2)
 test_cut = fails(
     agent,
@@ -106,3 +111,23 @@ test_rows = goes_through(
         rows.COMMENTS: Ends(1, patient=True),
     },
 )
+# It speaks chat whatever the engine, so each of these once.
+test_more_rows = goes_through(
+    agent,
+    {
+        rows.FORBIDDEN: Ends(1),
+        rows.NO_MODEL: Ends(1),
+        rows.UNPROCESSABLE: Ends(1),
+        rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
+        rows.BAD_GATEWAY: STILL_TRYING,
+        rows.OVERLOADED: STILL_TRYING,
+        rows.NOTHING_ONCE: Ends(2),
+        rows.TOO_SHORT_ONCE: Ends(2),
+        rows.REPORTED_ONCE: Ends(1, says="failed to answer"),
+        rows.OBJECT: Ends(1),
+        rows.OBJECT_ONCE: Ends(1, says="failed to answer"),
+        rows.FILTERED: Ends(1),
+    },
+    kinds=NATIVE,
+)
+test_broken_arguments = replays_broken_arguments(agent, '{"command": "echo tr')

@@ -58,6 +58,15 @@ from tests.protocols.reword.replies import openai_error
             BadRequest,
             False,
         ),
+        *(
+            (
+                Api.MESSAGES,
+                b'{"type":"error","error":{"type":"%b","message":"x"}}' % kind,
+                BackendMisconfigured,
+                True,
+            )
+            for kind in (b"authentication_error", b"permission_error", b"billing_error")
+        ),
         (
             Api.RESPONSES,
             b'{"type":"error","code":"server_error","message":"x","param":null}',

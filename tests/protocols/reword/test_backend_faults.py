@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from gateway.errors import (
     BackendFailed,
+    BackendLimited,
     BackendMisconfigured,
     BackendOverloaded,
     BackendTimeout,
@@ -160,10 +163,34 @@ def test_what_a_server_says_of_itself_stays_with_the_operator() -> None:
 @pytest.mark.parametrize("status", [429, 503, 529])
 def test_a_server_at_its_limit_says_how_long_to_wait(status: int) -> None:
     error = reworded(Api.CHAT, status, b"", retry_after=90.0).error
+    assert type(error) is BackendLimited
     assert error.retry_after == 90.0 and error.message.endswith("again in 90 s.")
     for said in (None, 0.0):
         error = reworded(Api.CHAT, status, b"", retry_after=said).error
+        assert type(error) is BackendOverloaded
         assert error.retry_after == 1 and error.message.endswith("again in a moment.")
+
+
+@pytest.mark.parametrize(
+    ("said", "wait", "told"),
+    [
+        ("Rate limit reached. Please try again in 1.5s. Visit node-7.", 1.5, "again in 2 s."),
+        ("Try again in 250ms", 0.25, "again in 1 s."),
+        ("try again in 20 seconds", 20.0, "again in 20 s."),
+        ("try again in 0s", 1, "again in a moment."),
+        ("try again in 6m0s", 1, "again in a moment."),
+        ("try again later", 1, "again in a moment."),
+    ],
+)
+def test_the_wait_may_stand_in_the_message(said: str, wait: float, told: str) -> None:
+    error = {"code": "rate_limit_exceeded", "message": said}
+    event = {"type": "response.failed", "response": {"error": error}}
+    within = reworded(Api.RESPONSES, 200, json.dumps(event).encode()).error
+    whole = reworded(Api.CHAT, 429, openai_error(said, "requests", "rate_limit_exceeded")).error
+    for one in (within, whole):
+        assert one.retry_after == wait and one.message.endswith(told), one.message
+    header = reworded(Api.CHAT, 429, openai_error(said, "x", 429), retry_after=3.0).error
+    assert header.retry_after == 3.0
 
 
 def test_the_other_api_is_offered_when_chat_is_the_one_that_lacks() -> None:

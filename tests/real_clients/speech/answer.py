@@ -14,6 +14,7 @@ class Answer:
     Attributes:
         call: the id is made from it, so it differs between the turns of a test.
         cut: the limit of its length ended it.
+        filtered: a filter of contents ended it.
     """
 
     text: str = ""
@@ -22,6 +23,7 @@ class Answer:
     call: str = "call_1"
     thinking: str = ""
     cut: bool = False
+    filtered: bool = False
 
     @property
     def said(self) -> str:

@@ -70,4 +70,6 @@ def _call(answer: Answer, arguments: str) -> dict[str, Any]:
 def _finish(answer: Answer) -> str:
     if answer.cut:
         return "length"
+    if answer.filtered:
+        return "content_filter"
     return "tool_calls" if answer.tool else "stop"

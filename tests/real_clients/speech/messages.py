@@ -83,4 +83,6 @@ def _message(content: list[Any], stop: str | None) -> dict[str, Any]:
 def _stop(answer: Answer) -> str:
     if answer.cut:
         return "max_tokens"
+    if answer.filtered:
+        return "refusal"
     return "tool_use" if answer.tool else "end_turn"

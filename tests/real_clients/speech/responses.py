@@ -22,7 +22,12 @@ _USAGE = {
 
 
 def whole(answer: Answer) -> dict[str, Any]:
-    return _response(_status(answer), _items(answer))
+    return _ended(answer, _items(answer))
+
+
+def failed(error: dict[str, Any]) -> dict[str, Any]:
+    """The event that ends one which has failed, without its number."""
+    return {"type": "response.failed", "response": {**_response("failed", []), "error": error}}
 
 
 def events(answer: Answer) -> list[dict[str, Any]]:
@@ -35,23 +40,29 @@ def events(answer: Answer) -> list[dict[str, Any]]:
     items = _items(answer)
     for index, item in enumerate(items):
         made += _item_events(item, index)
-    status = _status(answer)
-    return [*made, {"type": f"response.{status}", "response": _response(status, items)}]
+    return [*made, {"type": f"response.{_status(answer)}", "response": _ended(answer, items)}]
 
 
 def _status(answer: Answer) -> str:
-    return "incomplete" if answer.cut else "completed"
+    return "incomplete" if answer.cut or answer.filtered else "completed"
+
+
+def _ended(answer: Answer, items: list[Any]) -> dict[str, Any]:
+    ended = _response(_status(answer), items)
+    if answer.cut or answer.filtered:
+        reason = "max_output_tokens" if answer.cut else "content_filter"
+        ended["incomplete_details"] = {"reason": reason}
+    return ended
 
 
 def _response(status: str, output: list[Any]) -> dict[str, Any]:
-    cut = {"reason": "max_output_tokens"} if status == "incomplete" else None
     return {
         "id": "resp_1",
         "object": "response",
         "created_at": 1,
         "status": status,
         "error": None,
-        "incomplete_details": cut,
+        "incomplete_details": None,
         "model": "m",
         "output": output,
         "parallel_tool_calls": True,
