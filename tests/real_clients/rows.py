@@ -207,7 +207,7 @@ def _waits(stage: Stage) -> Iterator[float]:
 def replays_broken_arguments(agent: Scenarios, arguments: str) -> Test:
     """The model calls a tool with half a JSON; engines and templates want a whole one back."""
 
-    @agent.play("a tool's arguments that break off, and are sent back")
+    @agent.play("a tool's arguments that break off: they are sent back")
     async def play(lab: Lab) -> None:
         call = Answer(tool=lab.agent.tool, arguments=arguments)
         async with lab.stage([call, ANSWER]) as stage:

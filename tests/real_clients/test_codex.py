@@ -132,7 +132,7 @@ test_rows = goes_through(
         rows.SLOW: SIX_TIMES,
         rows.LARGE: Ends(1),
         rows.UNPROCESSABLE: Ends(1),
-        rows.SHORT_LIMIT: Ends(6, patient=True, waits=2),
+        rows.SHORT_LIMIT: Ends(6, says="model is at capacity", patient=True, waits=2),
         rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
         rows.LONG_LIMIT: Ends(1),
         rows.QUOTA: Ends(1),
@@ -148,7 +148,9 @@ test_rows = goes_through(
         rows.OBJECT: SIX_TIMES,
         rows.OBJECT_ONCE: Ends(2),
         rows.COMMENTS: Ends(1, patient=True),
-        rows.FILTERED: Ends(1, says="Incomplete response returned, reason: content_filter"),
+        rows.FILTERED: Ends(
+            6, says="Incomplete response returned, reason: content_filter", patient=True
+        ),
     },
 )
 test_failed_responses = goes_through(
@@ -160,7 +162,7 @@ test_failed_responses = goes_through(
         rows.RESPONSE_OVERLOADED: AT_CAPACITY,
         rows.RESPONSE_QUOTA: Ends(1),
         rows.RESPONSE_LIMITED: AT_CAPACITY,
-        rows.RESPONSE_LIMITED_SOON: Ends(6, patient=True, waits=1.5),
+        rows.RESPONSE_LIMITED_SOON: Ends(6, says="model is at capacity", patient=True, waits=1.5),
         rows.RESPONSE_LIMITED_ONCE: Ends(2, waits=1.5),
     },
     kinds=NATIVE,

@@ -106,25 +106,17 @@ test_cut = fails(
     says="broke off",
 )
 
+# It speaks chat whatever the engine, so each of these once.
 test_rows = goes_through(
     agent,
     {
         rows.KEY: Ends(1),
-        rows.LARGE: Ends(2),
-        rows.EMPTY: Ends(1),
-        rows.TOO_SHORT: Ends(1),
-        rows.REPORTED: Ends(1),
-    },
-)
-# It speaks chat whatever the engine and takes seconds of CPU to start, so each of these once.
-test_more_rows = goes_through(
-    agent,
-    {
         rows.UNPAID: Ends(1),
         rows.FORBIDDEN: Ends(1),
         rows.NO_MODEL: Ends(1),
         rows.NOT_FOUND: Ends(1),
         rows.SLOW: Ends(6, patient=True),
+        rows.LARGE: Ends(2),
         rows.UNPROCESSABLE: Ends(1),
         rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
         rows.LONG_LIMIT: Ends(1, after=60),
@@ -132,10 +124,13 @@ test_more_rows = goes_through(
         rows.BAD_GATEWAY: Ends(6, says="server", patient=True),
         rows.UNAVAILABLE: Ends(6, says="server", patient=True),
         rows.OVERLOADED: Ends(6, says="server", patient=True),
+        rows.EMPTY: Ends(1),
         rows.THOUGHT: Ends(1),
         rows.NOTHING_ONCE: Ends(1, says=""),
+        rows.TOO_SHORT: Ends(1),
         rows.TOO_SHORT_ONCE: Ends(1, says="The answer is forty"),
         rows.UNSTREAMED: Ends(1),
+        rows.REPORTED: Ends(1),
         rows.REPORTED_ONCE: Ends(1, says="failed to answer"),
         rows.OBJECT: Ends(1),
         rows.OBJECT_ONCE: Ends(1, says="failed to answer"),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.real_clients.agents import ClaudeCode, Cline, Codex, OpenCode, Qwen
-from tests.real_clients.driving import Runs
+from tests.real_clients.driving import Case, Lab, Runs
 from tests.real_clients.installing import LOCK, versions
 from tests.real_clients.table import PAGE, heading, page
 
@@ -26,6 +26,22 @@ def test_documentation_names_the_pinned_versions() -> None:
     said = PAGE.read_text()
     for agent in (ClaudeCode(), Cline(), Codex(), OpenCode(), Qwen()):
         assert heading(agent, versions()[agent.package]) in said
+
+
+def test_page_says_which_faults_an_agent_was_not_driven_through() -> None:
+    async def play(lab: Lab) -> None: ...
+
+    claude, codex, cline = ClaudeCode(), Codex(), Cline()
+    driven = [
+        Case(claude, "a fault", "native", play, False),
+        Case(codex, "a fault: the first 60 s", "native", play, True),
+        Case(codex, "a fault of its own", "native", play, False),
+        Case(cline, "a plain answer", "native", play, False),
+    ]
+    said = page(dict.fromkeys(driven, 1), versions())
+    table = said[said.index("### Cline") :]
+    assert table.index("\nNot driven: a fault.\n") < table.index("### Codex")
+    assert said.count("Not driven") == 1
 
 
 def test_lock_holds_the_pinned_versions_and_no_address_of_an_index() -> None:
