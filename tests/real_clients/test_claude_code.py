@@ -161,7 +161,7 @@ test_rows = goes_through(
         rows.OBJECT_ONCE: Ends(2),
         rows.UNENDED: Ends(1),
         rows.COMMENTS: Ends(1, patient=True),
-        rows.FILTERED: Ends(1),
+        rows.FILTERED: Ends(1, says="appears to violate our Usage Policy"),
     },
 )
 # It asks once more without a stream, and what it is told then decides.
