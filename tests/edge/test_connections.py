@@ -138,7 +138,7 @@ async def test_a_client_that_closes_its_side_counts_as_gone(
         one.send(post(asked(30, stream=stream)))
         await until(lambda: backend.requests)
         one.writer.write_eof()
-        await asyncio.wait_for(backend.requests[0].left.wait(), 0.5)
+        await asyncio.wait_for(backend.requests[0].left.wait(), SLACK)
         assert (await it.record()).outcome is Outcome.CLIENT_GONE
         assert it.gateway.context.table.backends["b0"].outstanding == 0
 

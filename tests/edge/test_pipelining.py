@@ -68,7 +68,7 @@ async def test_leaving_with_a_request_queued(
     async with wire(it.port) as one:
         one.send(post(asked(30)) + queued)
         await until(lambda: backend.requests)
-    await asyncio.wait_for(backend.requests[0].left.wait(), 0.5)
+    await asyncio.wait_for(backend.requests[0].left.wait(), SLACK)
     await it.record(1 if b"/health" in queued else 2)
     assert {record.outcome for record in it.records} == {Outcome.CLIENT_GONE}
     assert len(backend.requests) == 1

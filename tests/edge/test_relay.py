@@ -12,6 +12,7 @@ import pytest
 import zstandard
 
 from gateway.records import NoToken, Outcome
+from tests.support.patience import SLACK
 from tests.support.running import KEY, Way, configuration, running
 from tests.support.scripted import SSE_HEAD, Received, chunk, reply, scripted
 
@@ -290,7 +291,7 @@ async def test_a_client_that_leaves_before_the_first_token_frees_the_backend(
             await asyncio.sleep(0.01)
         backend.gone.clear()
         request.cancel()
-        await asyncio.wait_for(backend.gone.wait(), 0.5)
+        await asyncio.wait_for(backend.gone.wait(), SLACK)
         record = await it.record()
         assert record.outcome is Outcome.CLIENT_GONE
         assert record.no_token is (NoToken.CLIENT_GONE if stream else None)

@@ -65,8 +65,7 @@ async def test_a_backend_never_gets_more_than_it_has_places(at: Site, stream: bo
         assert line.body_complete and line.admitted and line.sent
         assert line.body_complete <= line.admitted <= line.sent
         waits.append(line.admitted - line.body_complete)
-    rounds = sorted(waits)[::2]
-    assert all(wait > 0.045 * number for number, wait in enumerate(rounds)), "five rounds of two"
+    assert max(waits) > 0.04, "somebody had to wait for a round of two to end"
     assert at.backend().outstanding == 0
 
 

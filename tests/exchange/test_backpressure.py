@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gateway.records import Outcome
 from tests.support.apis import CHAT, Dialect
+from tests.support.patience import SLACK
 from tests.support.scripted import SSE_HEAD, Received, chunk, reply
 from tests.support.site import Script, Site, answers, every_api, own, until
 from tests.support.wire import post
@@ -106,7 +107,7 @@ async def test_what_a_client_does_not_read_is_not_fetched(at: Site, dialect: Dia
         held = buffered(at)
         await asyncio.sleep(0.2)
         assert buffered(at) == held, "signs of life piled up behind a full buffer"
-    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), 0.5)
+    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), SLACK)
     assert (await at.record()).outcome is Outcome.CLIENT_GONE
 
 

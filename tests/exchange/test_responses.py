@@ -10,6 +10,7 @@ import pytest
 
 from gateway.records import Outcome
 from tests.support.apis import CHAT, RESPONSES
+from tests.support.patience import SLACK
 from tests.support.running import KEY
 from tests.support.scripted import Received, reply
 from tests.support.site import Script, Site, answers, hangs_up, refuses, silent, streams, until
@@ -222,7 +223,7 @@ async def test_a_client_that_leaves_frees_the_backend(at: Site) -> None:
     request = asyncio.ensure_future(at.client.get(PATH))
     await until(lambda: len(backend.requests) == 2)
     request.cancel()
-    await asyncio.wait_for(backend.requests[1].left.wait(), 0.5)
+    await asyncio.wait_for(backend.requests[1].left.wait(), SLACK)
     assert (await at.record(2)).outcome is Outcome.CLIENT_GONE
     assert at.backend(name).outstanding == 0
 

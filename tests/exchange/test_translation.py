@@ -172,7 +172,8 @@ async def test_a_stream_without_done_is_complete(at: Site, dialect: Dialect) -> 
 
 @translated
 async def test_signs_of_life_fit_in_with_the_answer(at: Site, dialect: Dialect) -> None:
-    at.play(chat_only(streams(*CHAT.frames, delay=0.5)))
+    # Time for three of them, and for a pause of the machine.
+    at.play(chat_only(streams(*CHAT.frames, delay=2.0)))
     at.configure(keepalive_interval=0.1)
     found = events((await at.ask(dialect)).content)
     kinds = [one["type"] for one in found]

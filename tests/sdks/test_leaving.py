@@ -12,6 +12,7 @@ from openai import AsyncOpenAI
 from gateway.records import Outcome
 from tests.sdks.clients import USER, in_thread, text_of
 from tests.support.apis import CHAT, DIALECTS, MESSAGES, Dialect
+from tests.support.patience import SLACK
 from tests.support.running import KEY
 from tests.support.scripted import chunk
 from tests.support.site import Site, says, silent, streams
@@ -27,7 +28,7 @@ async def test_a_stream_that_is_left_frees_the_backend(at: Site) -> None:
             if one.choices[0].delta.content:
                 break
         await chunks.close()
-    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), 0.5)
+    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), SLACK)
     assert (await at.record()).outcome is Outcome.CLIENT_GONE
 
 
@@ -39,7 +40,7 @@ async def test_a_message_that_is_left_frees_the_backend(at: Site) -> None:
     ):
         async for _ in message.text_stream:
             break
-    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), 0.5)
+    await asyncio.wait_for(at.backends[0].requests[0].left.wait(), SLACK)
     assert (await at.record()).outcome is Outcome.CLIENT_GONE
 
 
@@ -50,7 +51,7 @@ async def test_a_call_that_is_cancelled_frees_the_backend(at: Site) -> None:
             while not at.backends[0].requests:
                 await asyncio.sleep(0.005)
         call.cancel()
-        await asyncio.wait_for(at.backends[0].requests[0].left.wait(), 0.5)
+        await asyncio.wait_for(at.backends[0].requests[0].left.wait(), SLACK)
     assert (await at.record()).outcome is Outcome.CLIENT_GONE
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.errors import BackendFailed
 from gateway.upstream.connection import Connection, StaleConnection
+from tests.support.patience import SLACK
 from tests.support.ports import deaf, nobody, rude
 from tests.support.scripted import Received, reply, scripted
 from tests.upstream.asking import REQUEST, Sink, answering, ask, pool_to
@@ -73,7 +74,7 @@ async def test_cancelling_closes_at_once_but_never_a_connection_that_moved_on() 
         await asyncio.sleep(0.05)
         assert connection.is_usable(), "the first exchange cancelled the second one's connection"
         connection.cancel(second)
-        await asyncio.wait_for(backend.gone.wait(), 0.5)
+        await asyncio.wait_for(backend.gone.wait(), SLACK)
 
 
 async def test_a_connection_that_was_lost_before_its_first_request() -> None:
