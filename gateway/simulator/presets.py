@@ -14,7 +14,7 @@ rates (94 % and 52 %) are not reproduced on purpose: on vLLM V1 the chunk size d
 hits.
 
 `cpu-tiny` is what `gateway sim --fit` makes of vLLM 0.32 on two CPU cores with a random 4-layer
-model (1,800 requests, 6 at a time, prompts of 50 to 3,000 tokens, chunks of 64 to 2,048; recorded
+model (1,800 requests, 6 at a time, prompts of 80 to 2,650 tokens, chunks of 64 to 2,048; recorded
 in benchmarks/engine/results). Cold prompts of the recorded sweep take it
 0.6 to 1.2 times what they took; cached ones, whose time the tokenizer and HTTP make, as little as
 0.2 times.
