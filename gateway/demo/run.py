@@ -109,7 +109,8 @@ class Demo:
                 raise self._explained(error) from error
             finally:
                 driving.cancel()
-                await asyncio.wait((driving,))
+                # Its failure is told already, or comes of what is told: asyncio shall not tell it.
+                await asyncio.gather(driving, return_exceptions=True)
 
     async def _start(self, folder: Path) -> str:
         """Start the engines, then the gateway before them; where the gateway listens."""
