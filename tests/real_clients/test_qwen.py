@@ -109,7 +109,8 @@ test_rows = goes_through(
         rows.SLOW: STILL_TRYING,
         rows.LARGE: Ends(1),
         rows.UNPROCESSABLE: Ends(1),
-        rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
+        # After a while of its own, whatever it was told.
+        rows.SHORT_LIMIT_ONCE: Ends(2),
         rows.LONG_LIMIT: Ends(1),
         rows.QUOTA: Ends(1),
         rows.BAD_GATEWAY: STILL_TRYING,

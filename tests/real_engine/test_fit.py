@@ -16,8 +16,8 @@ from tests.real_engine.lab import Lab, on_engine
 
 pytestmark = on_engine
 
-LIMIT = 1.0
-"""Beside other work on the machine; docs/real-engine.md has the figures of a quiet one."""
+LIMIT = 4.0
+"""A factor: one chunk size foretells little of another; docs/real-engine.md has a whole family."""
 
 
 def gateway(site: Lab, folder: Path, *arguments: str) -> str:
@@ -55,4 +55,4 @@ async def test_each_engine_is_foretold_from_the_other(site: Lab, tmp_path: Path)
     first = [one for one in found["held_out"] if one["figure"] == "ttft"]
     assert len(first) == 4
     for one in first:
-        assert abs(one["predicted"] / one["measured"] - 1) < LIMIT, one
+        assert 1 / LIMIT < one["predicted"] / one["measured"] < LIMIT, one
