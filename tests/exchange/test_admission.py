@@ -59,13 +59,14 @@ async def test_a_backend_never_gets_more_than_it_has_places(at: Site, stream: bo
     responses = await asyncio.gather(*(at.ask(CHAT, stream=stream) for _ in range(10)))
     assert {response.status_code for response in responses} == {200}
     assert script.most == 2
-    waits = []
+    admitted = []
     for record in at.records:
         line = record.timeline
         assert line.body_complete and line.admitted and line.sent
         assert line.body_complete <= line.admitted <= line.sent
-        waits.append(line.admitted - line.body_complete)
-    assert max(waits) > 0.04, "somebody had to wait for a round of two to end"
+        admitted.append(line.admitted)
+    # A busy machine makes it longer, and nothing makes it shorter.
+    assert max(admitted) - min(admitted) > 4 * 0.045, "five rounds of two"
     assert at.backend().outstanding == 0
 
 

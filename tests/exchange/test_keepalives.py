@@ -156,10 +156,11 @@ async def test_after_the_first_sign_of_life_nothing_is_tried_again(
 @every_api
 async def test_a_limit_that_passes_after_signs_of_life(at: Site, dialect: Dialect) -> None:
     at.play(silent)
-    at.configure(keepalive_interval=0.1, timeouts={"first_token": 0.35})
+    # Time for three of them, and for a pause of the machine.
+    at.configure(keepalive_interval=0.1, timeouts={"first_token": 2.0})
     response, took = await timed(at, dialect)
-    assert 0.33 < took < 0.35 + SLACK
-    assert 1 <= response.content.count(dialect.first_keepalive) <= 3
+    assert 1.98 < took < 2.0 + SLACK
+    assert 3 <= response.content.count(dialect.first_keepalive) <= 19
     assert "first token" in dialect.failure(response.content)["message"]
     await expect_closed(at)
 
