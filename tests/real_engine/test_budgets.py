@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 import pytest
 
 from benchmarks.engine.client import complete
@@ -16,7 +14,10 @@ PAIRS = 7
 
 
 async def test_a_small_budget_is_slower_on_cold_prompts(site: Lab) -> None:
-    """1,500 tokens are 24 steps of 64, or 3 of 512. The arms take turns, each first in turn."""
+    """1,500 tokens are 24 steps of 64, or 3 of 512. The arms take turns, each first in turn.
+
+    What else the machine does adds to a time and never takes from it, so the least one counts.
+    """
     ttft: dict[Arm, list[float]] = {"a": [], "b": []}
     for number in range(PAIRS):
         tokens = prompt(f"cold {number}", 1500)
@@ -24,9 +25,9 @@ async def test_a_small_budget_is_slower_on_cold_prompts(site: Lab) -> None:
             timing = await complete(site.client, f"m@{arm}", tokens, 1)
             assert timing.cached == 0
             ttft[arm].append(timing.ttft)
-    middle = {arm: median(times) for arm, times in ttft.items()}
-    print(*(f"budget {BUDGETS[arm]}: {middle[arm] * 1e3:.0f} ms" for arm in ARMS), sep=", ")
-    assert middle["a"] > 1.3 * middle["b"]
+    least = {arm: min(times) for arm, times in ttft.items()}
+    print(*(f"budget {BUDGETS[arm]}: {least[arm] * 1e3:.0f} ms" for arm in ARMS), sep=", ")
+    assert least["a"] > 1.3 * least["b"]
 
 
 @pytest.mark.parametrize("length", [100, 128, 129, 700, 1024])
