@@ -43,7 +43,8 @@ check: $(READY) ## Lint, format, types, the rules of who imports whom, and the l
 bench: $(READY) ## What the gateway costs beside nginx and other gateways: docs/benchmarks.md.
 	$(BIN)/python -m benchmarks $(ARGS)
 
-bench-all: bench ## The same, then translation, memory, departing clients and scrapes.
+bench-all: bench ## The same, then the hot path, translation, memory, departing clients and scrapes.
+	$(BIN)/python -m benchmarks.hotpath
 	$(BIN)/python -m benchmarks.translation
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.disconnect
