@@ -20,10 +20,17 @@ def render(
     Args:
         web_url: where the web console listens, if it runs.
     """
-    return Group(_triple(plan, url, web_url), _arms(tally, weights, plan.speed), _notes(plan, url))
+    return Group(
+        addresses(plan, url, web_url), _arms(tally, weights, plan.speed), _notes(plan, url)
+    )
 
 
-def _triple(plan: Plan, url: str, web_url: str | None) -> Table:
+def addresses(plan: Plan, url: str, web_url: str | None) -> Table:
+    """Where clients and browsers find it.
+
+    Args:
+        web_url: as for `render`.
+    """
     table = Table.grid(padding=(0, 2))
     table.add_row("Base URL", f"{url}/v1")
     table.add_row("", "(Anthropic's clients add the /v1 themselves)")

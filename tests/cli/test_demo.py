@@ -71,10 +71,13 @@ def test_a_signal_stops_everything(tmp_path: Path, name: signal.Signals) -> None
     try:
         children = await_children(process, 4)
         await_requests(tmp_path)
+        assert process.stdout is not None
+        said = [process.stdout.readline(), process.stdout.readline()]
         process.send_signal(name)
         output, _ = process.communicate(timeout=20)
     finally:
         process.kill()
+    assert b"Base URL" in said[1], "who starts it in the background learns where it is in the end"
     assert process.returncode == 0, output
     assert not [pid for pid in children if alive(pid)]
     assert sum(arm["requests"] for arm in json.loads(file.read_text())["arms"].values()) > 0
