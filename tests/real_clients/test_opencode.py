@@ -23,7 +23,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import NATIVE, Scenarios
+from tests.real_clients.driving import Scenarios
 from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(OpenCode())
@@ -106,7 +106,6 @@ test_cut = fails(
     says="broke off",
 )
 
-# It speaks chat whatever the engine, so each of these once.
 test_rows = goes_through(
     agent,
     {
@@ -138,6 +137,5 @@ test_rows = goes_through(
         rows.COMMENTS: Ends(1, patient=True),
         rows.FILTERED: Ends(1),
     },
-    kinds=NATIVE,
 )
 test_broken_arguments = replays_broken_arguments(agent, '{"command": "echo tr')

@@ -23,7 +23,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import NATIVE, Scenarios
+from tests.real_clients.driving import Scenarios
 from tests.real_clients.rows import Ends, Row, goes_through
 from tests.real_clients.speech import Answer
 
@@ -97,7 +97,6 @@ BROKEN_CALL = Row(
 )
 STILL_TRYING = Ends(range(4, 25), after=60)
 
-# It speaks chat whatever the engine, so each of these once.
 test_rows = goes_through(
     agent,
     {
@@ -131,5 +130,4 @@ test_rows = goes_through(
         rows.FILTERED: Ends(1),
         BROKEN_CALL: Ends(3),
     },
-    kinds=NATIVE,
 )
