@@ -22,7 +22,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import Scenarios
+from tests.real_clients.driving import BOTH, Scenarios
 from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 cline = Cline()
@@ -105,6 +105,15 @@ test_cut = fails(
     [CUT],
     requests=1,
     says="broke off",
+    kinds=BOTH,
+)
+test_cut_once = fails(
+    agent,
+    "an engine that dies in mid-stream",
+    [CUT, ANSWER],
+    requests=1,
+    says="broke off",
+    kinds=BOTH,
 )
 
 test_rows = goes_through(

@@ -120,6 +120,7 @@ test_cut_once = recovers(
 
 SIX_TIMES = Ends(6, says="Reconnecting... 5/5", patient=True)
 LAST_TRY = "Reconnecting... 5/5"
+INCOMPLETE = Ends(1, says="Incomplete response returned, reason: max_output_tokens")
 AT_CAPACITY = Ends(1, says="model is at capacity")
 
 test_rows = goes_through(
@@ -142,8 +143,10 @@ test_rows = goes_through(
         rows.UNAVAILABLE: AT_CAPACITY,
         rows.OVERLOADED: AT_CAPACITY,
         rows.EMPTY: Ends(1),
+        rows.NOTHING_ONCE: Ends(1, says=""),
         rows.THOUGHT: Ends(1),
-        rows.TOO_SHORT: Ends(1, says="Incomplete response returned, reason: max_output_tokens"),
+        rows.TOO_SHORT: INCOMPLETE,
+        rows.TOO_SHORT_ONCE: INCOMPLETE,
         rows.UNSTREAMED: Ends(1),
         rows.REPORTED: SIX_TIMES,
         rows.REPORTED_ONCE: Ends(2),
