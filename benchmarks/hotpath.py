@@ -43,7 +43,7 @@ from gateway.settings import Settings
 from gateway.upstream.connection import Connection
 from gateway.upstream.pool import Pool
 
-LIMITS = {SMALL: 390, BURST: 710, BIG: 410}
+LIMITS = {SMALL: 390, BURST: 610, BIG: 410}
 """The most calls of functions, Python's own included, that a request may take."""
 REQUESTS = 300
 """In a round."""

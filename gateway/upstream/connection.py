@@ -56,6 +56,9 @@ class Connection(asyncio.Protocol):
         self._on_lost = on_lost
         self._max_header_bytes = max_header_bytes
         self._transport: asyncio.Transport | None = None
+        self._body: list[bytes] = []
+        # What the parser calls for each chunk, of which a burst has one an event.
+        self.on_body = self._body.append
         self._parser = httptools.HttpResponseParser(self)
         self._sink: ReplySink | None = None
         self._used = False  # carried an exchange before the present one
@@ -65,11 +68,11 @@ class Connection(asyncio.Protocol):
 
     def _begin(self) -> None:
         self._headers: Headers = []
-        self._body: list[bytes] = []
         self._head_bytes = 0
         self._head_done = False
         self._until_close = True  # no length given: the end of the connection is the end
         self._complete = False
+        self._last_body = 0
         self._keep_alive = False
         self._answered = False
 
@@ -135,6 +138,8 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(BackendFailed(MALFORMED, detail=f"malformed reply: {error}"))
             return
+        if self._complete:
+            del self._body[self._last_body :]  # of what came behind the reply
         if self._body:
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
             self._body.clear()
@@ -197,14 +202,11 @@ class Connection(asyncio.Protocol):
         if self._sink is not None:
             self._sink.on_head(status, self._headers)
 
-    def on_body(self, body: bytes) -> None:
-        if not self._complete:
-            self._body.append(body)
-
     def on_message_complete(self) -> None:
         if not self._head_done or self._complete:
             return  # an interim reply, or one that nobody asked for
         self._complete = True
+        self._last_body = len(self._body)
         # Only valid while the message is being completed: asked later, it always says no.
         self._keep_alive = self._parser.should_keep_alive()
 

@@ -46,9 +46,10 @@ async def test_closing_a_reused_connection_without_an_answer_is_told_apart() -> 
             await ask(pool)
 
 
-async def test_an_answer_nobody_asked_for_closes_the_connection() -> None:
+@pytest.mark.parametrize("stray", [b"HTTP/1.1 200 OK\r\n", reply(b"y")], ids=["begun", "whole"])
+async def test_an_answer_nobody_asked_for_closes_the_connection(stray: bytes) -> None:
     async def script(request: Received, writer: asyncio.StreamWriter) -> None:
-        writer.write(reply(b"x") + b"HTTP/1.1 200 OK\r\n")
+        writer.write(reply(b"x") + stray)
 
     async with scripted(script) as backend:
         pool = pool_to(backend.url)
