@@ -10,7 +10,7 @@ from gateway.exchange.attempt import Attempt
 from gateway.exchange.call import Call
 from gateway.exchange.context import Context
 from gateway.exchange.draft import Draft
-from gateway.exchange.failure import AttemptFailed
+from gateway.exchange.failure import AttemptFailed, Blame
 from gateway.exchange.form import Form
 from gateway.exchange.limits import TimeLimits
 from gateway.exchange.outgoing import Outgoing
@@ -97,14 +97,14 @@ class Exchange:
             try:
                 backend = self._gate.try_enter(self._pick) or await self._queue()
             except NoBackend as error:
-                failure = failure or AttemptFailed(error, retryable=False, blame=False)
+                failure = failure or AttemptFailed(error, retryable=False, blame=Blame.NOBODY)
                 break
             try:
                 form = self._call.forms.of(backend)
                 failure = await self._try(backend, form)
             except BadRequest as error:
                 # It cannot be said as chat; one with the client's own API may be free.
-                failure = failure or AttemptFailed(error, retryable=True, blame=False)
+                failure = failure or AttemptFailed(error, retryable=True, blame=Blame.REQUEST)
                 self._draft.tried.append(backend.name)
                 continue
             finally:
@@ -178,9 +178,9 @@ class Exchange:
             await attempt.run(self._context.pool_of(backend))
         except AttemptFailed as failure:
             draft.detail.append(f"{backend.name}: {failure.error.detail or failure.error.message}")
-            if failure.blame:
+            if failure.blame is Blame.BACKEND:
                 backend.circuit.failure()
-            else:
+            elif failure.blame is Blame.REQUEST:
                 backend.circuit.success()
             return failure.bare()
         except asyncio.CancelledError:

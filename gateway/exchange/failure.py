@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from gateway.errors import BackendFailed, GatewayError
 from gateway.protocols.reword import Reworded
 
 UNREADABLE = "The model's server sent an answer that cannot be read; send the request again."
+
+
+class Blame(Enum):
+    """What a failed attempt says of its backend.
+
+    A full backend is no broken one: taken out, it would leave its load to those that are as full.
+    Nor has it shown that it can answer.
+    """
+
+    BACKEND = "it is at fault"
+    REQUEST = "it works, the request is at fault"
+    NOBODY = "it has no room for now"
 
 
 class AttemptFailed(Exception):
@@ -14,10 +28,10 @@ class AttemptFailed(Exception):
     Attributes:
         error: what to tell the client if no other backend is tried.
         retryable: another backend may do better.
-        blame: the backend is at fault, not the request.
+        blame: whose fault that is.
     """
 
-    def __init__(self, error: GatewayError, *, retryable: bool, blame: bool) -> None:
+    def __init__(self, error: GatewayError, *, retryable: bool, blame: Blame) -> None:
         super().__init__(str(error))
         self.error = error
         self.retryable = retryable
@@ -35,12 +49,16 @@ class AttemptFailed(Exception):
 def judged(reworded: Reworded) -> AttemptFailed:
     """The backend answered an error; one of the server's kind is its own fault."""
     error = reworded.error
-    return AttemptFailed(error, retryable=reworded.retryable, blame=error.status >= 500)
+    if reworded.full:
+        blame = Blame.NOBODY
+    else:
+        blame = Blame.BACKEND if error.status >= 500 else Blame.REQUEST
+    return AttemptFailed(error, retryable=reworded.retryable, blame=blame)
 
 
 def backend_fault(error: GatewayError) -> AttemptFailed:
     """The backend failed; another may do better."""
-    return AttemptFailed(error, retryable=True, blame=True)
+    return AttemptFailed(error, retryable=True, blame=Blame.BACKEND)
 
 
 def unreadable(detail: str) -> AttemptFailed:

@@ -61,10 +61,16 @@ _FAULT_TEXT = re.compile(r"'msg': (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")
 
 @dataclass(frozen=True, slots=True)
 class Reworded:
-    """What the client should be told, and whether another backend may do better."""
+    """What the client should be told, and what else follows.
+
+    Attributes:
+        retryable: another backend may do better.
+        full: the backend works, but has no room for now.
+    """
 
     error: GatewayError
     retryable: bool
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +112,10 @@ def reworded(api: Api, status: int, body: bytes, *, retry_after: float | None = 
         return Reworded(BackendMisconfigured(_CREDENTIALS, detail=detail), retryable=True)
     if status == 402 or said.code in _USED_UP or said.kind in _USED_UP:
         return Reworded(BackendMisconfigured(_QUOTA, detail=detail), retryable=True)
-    if status == 429 or status == 503 or status == 529:
-        return Reworded(_busy(retry_after or _wait_in(text), detail), retryable=True)
+    if status in (429, 503, 529):
+        # 503 is also the word of a server, or of a proxy before it, that is out of service.
+        error = _busy(retry_after or _wait_in(text), detail)
+        return Reworded(error, retryable=True, full=status != 503)
     if status in (408, 504):
         return Reworded(BackendTimeout(_SLOW, detail=detail), retryable=True)
     if status in (404, 405, 501):
@@ -179,7 +187,7 @@ def _status_within(said: _Said) -> int:
         return 400
     if any(word in kind for word in _KEY_FAULTS):
         return 401
-    return 503 if any(word in kind for word in _FULL) else 500
+    return 429 if any(word in kind for word in _FULL) else 500
 
 
 def _said(body: bytes) -> _Said:

@@ -16,8 +16,8 @@ class Circuit:
     """Opens on consecutive failures; after a cooldown one request at a time may try again.
 
     A trial holds the circuit for one cooldown. If nothing is heard of it by then (the client
-    left, or the backend is slow), another may go: a lost trial must not shut a backend out for
-    good, and who releases what need not be tracked.
+    left, or the backend is slow or full), another may go: a lost trial must not shut a backend
+    out for good, and who releases what need not be tracked.
 
     Args:
         clock: monotonic seconds.
@@ -82,6 +82,8 @@ class Circuit:
 
     def failure(self) -> None:
         """A request failed by the backend's fault: no connection, a 5xx, a cut or broken reply.
+
+        A 429 is load, no fault, and no success either: nobody tells of it here.
 
         A backend that dies takes all its open requests with it: those that fail while the
         circuit is open do not lengthen the cooldown.

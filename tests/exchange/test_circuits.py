@@ -13,12 +13,14 @@ from tests.support.apis import CHAT
 from tests.support.patience import SLACK
 from tests.support.scripted import Received
 from tests.support.site import (
+    Script,
     Site,
     answers,
     both,
     hangs_up,
     refuses,
     silent,
+    streams,
     until,
 )
 
@@ -123,6 +125,55 @@ async def test_faults_of_requests_never_open_a_circuit(at: Site) -> None:
     for _ in range(12):
         assert (await at.ask(CHAT)).status_code == 400
     assert at.backend().circuit.state is State.CLOSED
+
+
+FULL: dict[str, Script] = {
+    "429": refuses("429 Too Many Requests"),
+    "529": refuses("529 Site is overloaded"),
+    "an event": streams(b'data: {"error":{"message":"x","type":"rate_limit_error"}}\n\n'),
+    "an event, in Anthropic's word": streams(b'data: {"error":{"type":"overloaded_error"}}\n\n'),
+}
+
+
+@pytest.mark.parametrize("how", FULL)
+async def test_a_full_backend_is_passed_over_but_stays_in_service(at: Site, how: str) -> None:
+    at.play(FULL[how], answers(CHAT))
+    at.configure(models=at.arms(["b0"], ["b1"]))
+    for number in range(1, 8):
+        await at.expect_good(CHAT, stream=True)
+        assert (await at.record(number)).tried == ("b0",), f"request {number}"
+    assert at.backend().circuit.state is State.CLOSED
+
+
+async def test_being_full_is_no_sign_of_working(at: Site) -> None:
+    """Neither between failures, nor as the answer to a trial: that is left open."""
+    clock = at.gateway.context.clock
+    circuit = at.backend().circuit = OnlyRequests(clock, threshold=2, cooldown=0.2)
+    for script in (hangs_up, FULL["429"], hangs_up):
+        assert circuit.closed
+        at.play(script)
+        await at.ask(CHAT)
+    assert not circuit.closed
+    at.play(FULL["429"])
+    for _ in range(2):
+        await asyncio.sleep(0.21)
+        at.backends[0].requests.clear()
+        assert (await at.ask(CHAT)).status_code == 503
+        assert len(at.backends[0].requests) == 1, "one trial for each cooldown, which stays short"
+        assert circuit.state is State.HALF_OPEN
+    at.play(answers(CHAT))
+    await asyncio.sleep(0.21)
+    await at.expect_good(CHAT, stream=True)
+    assert circuit.closed
+
+
+async def test_a_backend_out_of_service_is_taken_out(at: Site) -> None:
+    at.play(refuses("503 Service Unavailable"), answers(CHAT))
+    at.configure(models=at.arms(["b0"], ["b1"]))
+    at.backend().circuit = OnlyRequests(at.gateway.context.clock)
+    for _ in range(7):
+        await at.expect_good(CHAT, stream=True)
+    assert len(at.backends[0].requests) == 5
 
 
 # What peers got wrong

@@ -134,7 +134,6 @@ test_rows = goes_through(
         rows.SLOW: SIX_TIMES,
         rows.LARGE: Ends(1),
         rows.UNPROCESSABLE: Ends(1),
-        # Its last words depend on whether the backend's circuit has opened before its last try.
         rows.SHORT_LIMIT: Ends(6, says=LAST_TRY, patient=True, waits=2),
         rows.SHORT_LIMIT_ONCE: Ends(2, waits=2),
         rows.LONG_LIMIT: Ends(1),
