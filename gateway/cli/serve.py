@@ -30,6 +30,18 @@ BACKLOG = 4096
 log = logging.getLogger("gateway")
 
 
+def _configured(option: typer.CallbackParam, value: str | None) -> None:
+    """Refuse what other servers take as an option, and say where it is set."""
+    if value is not None:
+        variable = f"GATEWAY_SERVER__{option.name}".upper()
+        raise typer.BadParameter(
+            f"set server.{option.name} in the configuration, or {variable} in the environment"
+        )
+
+
+Configured = Annotated[str | None, typer.Option(hidden=True, callback=_configured)]
+
+
 def serve(
     config: Annotated[Path, typer.Option("--config", "-c", help="Configuration file.")] = Path(
         "gateway.yaml"
@@ -37,6 +49,8 @@ def serve(
     access_log: Annotated[
         str, typer.Option(help="File for the access log, '-' for standard output.")
     ] = "-",
+    host: Configured = None,
+    port: Configured = None,
 ) -> None:
     """Run the gateway.
 

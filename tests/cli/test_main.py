@@ -155,6 +155,17 @@ def test_wrong_usage_is_status_2(run: Run, words: list[str]) -> None:
     assert "Traceback" not in result.err
 
 
+@pytest.mark.parametrize("name", ["host", "port"])
+def test_serve_says_where_its_address_is_set(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    result = run("serve", f"--{name}", "8080")
+    assert result.status == 2
+    assert f"set server.{name} in the configuration, or GATEWAY_SERVER__" in result.err
+    assert f"--{name}" not in run("serve", "--help").out
+
+
 def test_a_faulty_configuration_is_status_2_for_each_who_reads_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
