@@ -24,8 +24,10 @@ from gateway.bench.watch.engines import Engine
 from gateway.bench.watch.watches import Watched
 from gateway.cli import bench_subject
 from gateway.cli.address import option
-from gateway.cli.remote import DEFAULT_URL
+from gateway.cli.key_form import origin
+from gateway.cli.remote import ADMIN_KEY_VARIABLE, DEFAULT_URL
 from gateway.cli.result_file import check_writable
+from gateway.clients.setup import KEY_VARIABLE
 from gateway.errors import GatewayError
 from gateway.records import Api
 
@@ -45,7 +47,7 @@ def bench(
         ),
     ] = DEFAULT_URL,
     key: Annotated[
-        str, typer.Option(envvar="GATEWAY_KEY", help="Sent as a Bearer token.", show_default=False)
+        str, typer.Option(envvar=KEY_VARIABLE, help="Sent as a Bearer token.", show_default=False)
     ] = "",
     model: Annotated[str, typer.Option(help="By default the first that is listed.")] = "",
     arm: Annotated[
@@ -107,7 +109,7 @@ def bench(
     ] = None,
     admin_key: Annotated[
         str,
-        typer.Option(envvar="GATEWAY_ADMIN_KEY", help="Tells the engines.", show_default=False),
+        typer.Option(envvar=ADMIN_KEY_VARIABLE, help="Tells the engines.", show_default=False),
     ] = "",
     dcgm: Annotated[list[str] | None, typer.Option(help="URL of a dcgm-exporter.")] = None,
     gpu: Annotated[list[str] | None, typer.Option(help="ARM=0,1: whose GPUs are whose.")] = None,
@@ -200,7 +202,10 @@ def bench(
     limits = _limits(threshold or [], asked)
     arms = tuple(dict.fromkeys(arm or [""]))
     root = option(url).root
-    keys = {"--key": key, "--admin-key": admin_key}
+    keys = {
+        origin(key, KEY_VARIABLE, "--key"): key,
+        origin(admin_key, ADMIN_KEY_VARIABLE, "--admin-key"): admin_key,
+    }
     bench_subject.check_heads(root, keys, model, arms)
     engines = bench_subject.engines_of(engine or [], arms)
     gpus = bench_subject.gpu_arms(gpu or [])

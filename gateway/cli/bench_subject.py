@@ -26,7 +26,7 @@ def check_heads(root: str, keys: Mapping[str, str], model: str, arms: Sequence[s
     """Nothing that could end a line of a request's head gets into one.
 
     Args:
-        keys: by the option that gives them; empty for none.
+        keys: by what gave them; empty for none.
 
     Raises:
         typer.BadParameter: something would.
@@ -62,7 +62,7 @@ def backends_of(root: str, admin_key: str, model: str) -> tuple[list[BackendView
     if not admin_key:
         return [], ()
     try:
-        told = Remote(root, admin_key).get("backends")
+        told = Remote(root, admin_key, "--admin-key").get("backends")
         found = [BackendView.model_validate(one) for one in told]
     except (GatewayError, ValidationError) as error:
         why = error.message if isinstance(error, GatewayError) else "Its answer has another form."

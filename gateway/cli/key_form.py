@@ -1,7 +1,11 @@
-"""What is wrong with a key by its mere form; the copy is at fault more often than the key."""
+"""What is wrong with a key by its mere form, and what gave it.
+
+The copy is at fault more often than the key, and there may be several.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 
 from gateway.cli.masking import bare
@@ -42,3 +46,8 @@ def flaws(key: str) -> list[str]:
 def sendable(key: str) -> bool:
     """Whether an HTTP header can hold this key as it is."""
     return bool(key) and key.isascii() and key.isprintable() and key == key.strip()
+
+
+def origin(key: str, variable: str, otherwise: str) -> str:
+    """What gave a key: the variable of the environment if that holds it, else as is told."""
+    return variable if os.environ.get(variable) == key else otherwise

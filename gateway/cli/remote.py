@@ -15,18 +15,20 @@ from rich.console import Console
 
 from gateway.cli.address import option
 from gateway.cli.asking import client
-from gateway.cli.key_form import sendable
+from gateway.cli.key_form import origin, sendable
 from gateway.cli.table import plain_table
 from gateway.errors import GatewayError
 
 TIMEOUT = 10.0
+
+ADMIN_KEY_VARIABLE = "GATEWAY_ADMIN_KEY"
 
 Url = Annotated[str, typer.Option("--url", envvar="GATEWAY_URL", help="Where the gateway listens.")]
 AdminKey = Annotated[
     str,
     typer.Option(
         "--key",
-        envvar="GATEWAY_ADMIN_KEY",
+        envvar=ADMIN_KEY_VARIABLE,
         help="admin.key of its configuration.",
         show_default=False,
     ),
@@ -41,19 +43,23 @@ class Remote:
 
     All methods return the decoded answer and raise GatewayError with a sentence for the terminal.
 
+    Args:
+        source: what gave the key where the environment did not.
+
     Raises:
         typer.BadParameter: the address is none, or there is no key.
     """
 
-    def __init__(self, url: str, key: str) -> None:
+    def __init__(self, url: str, key: str, source: str = "--key") -> None:
         self._url = option(url).root
+        self._source = origin(key, ADMIN_KEY_VARIABLE, source)
         if not key:
             raise typer.BadParameter(
-                "needed: set GATEWAY_ADMIN_KEY to admin.key of the gateway's configuration",
-                param_hint="--key",
+                f"needed: set {ADMIN_KEY_VARIABLE} to admin.key of the gateway's configuration",
+                param_hint=source,
             )
         if not sendable(key):
-            raise typer.BadParameter("holds characters no key has", param_hint="--key")
+            raise typer.BadParameter("holds characters no key has", param_hint=self._source)
         self._headers = {"authorization": f"Bearer {key}", "x-gateway-actor": _actor()}
 
     def get(self, *path: str, **query: str | int) -> Any:
@@ -102,8 +108,8 @@ class Remote:
             ) from None
         if reply.status_code == 401:
             message = (
-                f"The gateway at {self._url} does not know this admin key. Set GATEWAY_ADMIN_KEY "
-                "or --key to admin.key of its configuration."
+                f"The gateway at {self._url} does not know this admin key, which {self._source} "
+                "gave. It has to be admin.key of its configuration."
             )
         raise GatewayError(message)
 

@@ -15,7 +15,7 @@ import typer
 from gateway.cli.address import configured, option
 from gateway.cli.answering import listed, unlisted
 from gateway.cli.asking import Asker, Reply
-from gateway.cli.key_form import flaws
+from gateway.cli.key_form import flaws, origin
 from gateway.cli.remote import DEFAULT_URL
 from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError
@@ -70,7 +70,8 @@ def find(wanted: Wanted) -> Found:
             param_hint="--key",
         )
     if wrong := flaws(key):
-        raise typer.BadParameter(f"cannot be right: {'; '.join(wrong)}", param_hint="--key")
+        source = origin(key, KEY_VARIABLE, "--key")
+        raise typer.BadParameter(f"cannot be right: {'; '.join(wrong)}", param_hint=source)
     return _with_model(root, key, wanted.model, settings)
 
 

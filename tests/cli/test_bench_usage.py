@@ -105,6 +105,14 @@ def test_control_characters_reach_no_head(
     assert f"Invalid value for {option}: " in found and "characters" in found
 
 
+@pytest.mark.parametrize("variable", ["GATEWAY_KEY", "GATEWAY_ADMIN_KEY"])
+def test_a_key_of_the_environment_is_called_so(
+    variable: str, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "sk-a\nb")
+    assert f"Invalid value for {variable}: " in refused()
+
+
 @pytest.mark.parametrize(
     "option",
     [

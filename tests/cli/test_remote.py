@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.admin.fake import READ_KEY, FakeControl, settings
+from tests.admin.fake import ADMIN_KEY, READ_KEY, FakeControl, settings
 
 Run = Callable[..., Any]
 
@@ -44,10 +44,25 @@ def test_nobody_listens(run: Run) -> None:
     assert "GATEWAY_URL" in result.err and "Traceback" not in result.err
 
 
-def test_a_wrong_key(run: Run, url: str) -> None:
-    result = run("models", "--key", "sk-wrong")
+@pytest.mark.parametrize(
+    ("words", "variable", "source"),
+    [
+        (("--key", "sk-wrong"), ADMIN_KEY, "--key"),
+        ((), "sk-wrong", "GATEWAY_ADMIN_KEY"),
+    ],
+)
+def test_a_wrong_key(
+    run: Run,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    variable: str,
+    source: str,
+) -> None:
+    monkeypatch.setenv("GATEWAY_ADMIN_KEY", variable)
+    result = run("models", *words)
     assert result.status == 1
-    assert "does not know this admin key" in result.err and "GATEWAY_ADMIN_KEY" in result.err
+    assert f"does not know this admin key, which {source} gave." in result.err
     assert "sk-wrong" not in result.err
 
 
@@ -59,8 +74,15 @@ def test_no_key(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_key_no_header_can_hold(run: Run, url: str) -> None:
-    assert run("models", "--key", "schlüssel").status == 2
-    assert run("models", "--key", "a\nb").status == 2
+    for key in ("schlüssel", "a\nb"):
+        result = run("models", "--key", key)
+        assert result.status == 2 and "Invalid value for --key:" in result.err
+
+
+def test_such_a_key_of_the_environment(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_ADMIN_KEY", "schlüssel")
+    result = run("models")
+    assert result.status == 2 and "Invalid value for GATEWAY_ADMIN_KEY:" in result.err
 
 
 def test_a_reading_key_cannot_change_anything(run: Run, url: str) -> None:

@@ -23,7 +23,7 @@ from gateway.cli.doctor.examination import TOPICS, examine
 from gateway.cli.doctor.finding import Finding, Severity
 from gateway.cli.main import FAILED
 from gateway.cli.masking import Mask
-from gateway.cli.remote import DEFAULT_URL, show_json
+from gateway.cli.remote import ADMIN_KEY_VARIABLE, DEFAULT_URL, show_json
 from gateway.cli.target import usual_file
 from gateway.clients.setup import KEY_VARIABLE
 
@@ -51,9 +51,7 @@ def doctor(
     ] = None,
     admin_key: Annotated[
         str,
-        typer.Option(
-            envvar="GATEWAY_ADMIN_KEY", help="admin.key of that file.", show_default=False
-        ),
+        typer.Option(envvar=ADMIN_KEY_VARIABLE, help="admin.key of that file.", show_default=False),
     ] = "",
     request: Annotated[
         Path | None,

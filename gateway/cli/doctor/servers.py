@@ -13,9 +13,9 @@ import msgspec
 from gateway.cli.asking import Reply, Unanswered
 from gateway.cli.doctor.case import Case
 from gateway.cli.doctor.finding import Finding, Topic
-from gateway.cli.key_form import sendable
+from gateway.cli.key_form import origin, sendable
 from gateway.cli.proxies import credentials
-from gateway.cli.remote import Remote
+from gateway.cli.remote import ADMIN_KEY_VARIABLE, Remote
 from gateway.errors import GatewayError
 from gateway.settings import EngineSettings, Settings
 
@@ -52,16 +52,24 @@ class Unknown:
     finding: Finding
 
 
+# What gave the admin key, where that is told: with one of the file, its backends are known anyway.
+OPTION = "--admin-key"
+
+
 def servers(case: Case, topic: Topic) -> list[Server] | Unknown:
     """Every backend; with an admin key as the running gateway has them."""
-    if sendable(case.admin_key):
+    key = case.admin_key
+    if sendable(key):
         try:
-            answer = Remote(case.address.root, case.admin_key).get("backends")
+            answer = Remote(case.address.root, key, OPTION).get("backends")
             return msgspec.convert(answer, list[Server])
         except GatewayError as error:
             refused = error.message
         except msgspec.ValidationError:
             refused = "The admin API's answer has an unknown form."
+    elif key:
+        source = origin(key, ADMIN_KEY_VARIABLE, OPTION)
+        refused = f"The admin key, which {source} gave, holds characters no key has."
     else:
         refused = "There is no admin key."
     if isinstance(case.settings, Settings):

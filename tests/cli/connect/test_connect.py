@@ -95,6 +95,14 @@ def test_what_is_missing_or_wrong(
     assert KEY not in result.err + result.out
 
 
+def test_a_wrong_key_of_the_environment_is_called_so(
+    run: Run, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", "two words")
+    result = run("connect", "codex", "--url", closed)
+    assert result.status == 2 and "Invalid value for GATEWAY_KEY: cannot be right" in result.err
+
+
 def test_an_unknown_client(run: Run) -> None:
     result = run("connect", "emacs")
     assert result.status == 2 and "claude-code" in result.err

@@ -73,9 +73,12 @@ async def test_nobody_to_ask(home: Path, tmp_path: Path) -> None:
     async with engine_and_gateway(tmp_path, FINE) as (_, it):
         none = one(await found(case(it.url, home), "ttft"))
         wrong = one(await found(case(it.url, home, given_admin_key="sk-nope-0123456789"), "ttft"))
+        broken = one(await found(case(it.url, home, given_admin_key="a\nb"), "ttft"))
     assert none.severity is Severity.WARNING and "There is no admin key" in none.seen
     assert none.fix.startswith("export GATEWAY_ADMIN_KEY=")
-    assert "does not know this admin key" in wrong.seen and "sk-nope-0" not in str(wrong)
+    assert "not know this admin key, which --admin-key gave" in wrong.seen
+    assert "sk-nope-0" not in str(wrong)
+    assert "which --admin-key gave, holds characters no key has" in broken.seen
 
 
 @pytest.mark.parametrize(
