@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 
 from gateway.errors import ConfigError
-from gateway.settings.faults import Fault, in_file_order, of_validation, shown
+from gateway.settings.faults import Fault, of_validation, shown, told
 from gateway.settings.files import read_file
 from gateway.settings.source import read
 from gateway.vllm import EngineConfig, Version
@@ -46,7 +46,7 @@ def load_engine(path: Path) -> EngineConfig:
     except ValidationError as error:
         faults += of_validation(error, EngineConfig)
     if faults:
-        raise ConfigError([str(fault) for fault in in_file_order(faults, data)])
+        raise ConfigError(told(faults, data))
     return config
 
 

@@ -191,7 +191,7 @@ def _models_of_keys(data: Data) -> Iterator[Fault]:
 
 
 def _arms_of_keys(data: Data) -> Iterator[Fault]:
-    arms = list(dict.fromkeys(arm for _, arm, _ in _arms(data)))
+    arms = dict.fromkeys(arm for _, arm, _ in _arms(data))
     for place, key in _keys(data):
         for position, wanted in enumerate(_list(key.get("arms"))):
             if isinstance(wanted, str) and wanted not in arms:

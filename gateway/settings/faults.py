@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -17,6 +18,8 @@ from gateway.vllm.kinds import FAULT
 Path = tuple[str | int, ...]
 
 _HARMLESS = re.compile(r"[a-z_]{1,40}|.{0,20}")
+
+MOST_TOLD = 100
 
 _AFTER_ALL = 2**31
 
@@ -67,11 +70,10 @@ def shown(name: str) -> str:
     return text if len(text) <= 128 else text[:128] + "…"
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Collection[str]) -> str:
     """Names for a sentence: at most ten of them."""
-    parts = [shown(name) for name in names]
-    more = f" and {len(parts) - 10} more" if len(parts) > 10 else ""
-    return (", ".join(parts[:10]) or "none") + more
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return (", ".join(map(shown, islice(names, 10))) or "none") + more
 
 
 def masked(name: str) -> str:
@@ -79,22 +81,31 @@ def masked(name: str) -> str:
     return name if _HARMLESS.fullmatch(name) else name[:6] + "…"
 
 
-def in_file_order(faults: Iterable[Fault], data: Mapping[str, Any]) -> list[Fault]:
+def told(faults: Iterable[Fault], data: Mapping[str, Any]) -> list[str]:
     """The first fault of each path, in the order in which the paths stand in the data.
 
-    What follows from a first fault at the same place would only repeat it.
+    What follows from a first fault at the same place would only repeat it. Of very many, which
+    have one cause as a rule, the rest is counted.
     """
     first: dict[Path, Fault] = {}
     for fault in faults:
         first.setdefault(fault.path, fault)
-    return sorted(first.values(), key=lambda fault: _position(fault.path, data))
+    orders: dict[int, dict[str, int]] = {}
+    ordered = sorted(first.values(), key=lambda fault: _position(fault.path, data, orders))
+    more = [f"and {len(ordered) - MOST_TOLD} more faults"] if len(ordered) > MOST_TOLD else []
+    return [str(fault) for fault in ordered[:MOST_TOLD]] + more
 
 
-def _position(path: Path, data: Any) -> list[int]:
+def _position(path: Path, data: Any, orders: dict[int, dict[str, int]]) -> list[int]:
+    """Args:
+    orders: the places of names in the mappings that were met, by the mapping's id.
+    """
     places: list[int] = []
     for part in path:
         if isinstance(data, dict) and part in data:
-            places.append(list(data).index(str(part)))
+            if id(data) not in orders:
+                orders[id(data)] = {name: place for place, name in enumerate(data)}
+            places.append(orders[id(data)][str(part)])
             data = data[part]
         elif isinstance(data, list) and isinstance(part, int) and part < len(data):
             places.append(part)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from gateway.errors import ConfigError
 from gateway.settings import crosschecks, environment, source
-from gateway.settings.faults import Fault, Path, in_file_order, of_validation
+from gateway.settings.faults import Fault, Path, of_validation, told
 from gateway.settings.files import read_file
 from gateway.settings.substitute import Substitution
 from gateway.settings.tree import Settings
@@ -19,8 +19,8 @@ def load(path: FilePath, env: Mapping[str, str]) -> Settings:
     """The settings a file and the environment give together; the environment wins.
 
     Raises:
-        ConfigError: with every fault, each as `path: what is wrong, and what is allowed`. No
-            fault repeats a value.
+        ConfigError: with every fault, each as `path: what is wrong, and what is allowed`; of very
+            many, with the first and the number of the others. No fault repeats a value.
     """
     data, faults = source.read(_content(path), path.name)
     if not data.keys() & {"models", "backends"} and data.keys() & {"model", "extends"}:
@@ -37,9 +37,8 @@ def load(path: FilePath, env: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         faults += of_validation(error)
     faults += crosschecks.faults(data)
-    faults = in_file_order(_naming_variables(faults, environment.paths(env)), data)
     if settings is None or faults:
-        raise ConfigError([str(fault) for fault in faults])
+        raise ConfigError(told(_naming_variables(faults, environment.paths(env)), data))
     return settings
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.settings import crosschecks
+from gateway.settings.faults import Fault, told
 from tests.settings.samples import ABSENT, changed, faults
 
 ARM = "models/llama-3-70b/arms/chunk-512"
@@ -216,3 +219,40 @@ def test_a_fault_stays_on_one_line(tmp_path: Path) -> None:
     assert all("\n" not in line for line in found)
     assert any(line.startswith("models.a\\nb: ") for line in found)
     assert any(line.startswith("models." + "x" * 128 + "…: ") for line in found)
+
+
+def test_of_very_many_faults_the_rest_is_counted(tmp_path: Path) -> None:
+    wrong = changed(*((f"unknown_{number}", 1) for number in range(100)))
+    assert [line.partition(":")[0] for line in faults(tmp_path, wrong)] == [
+        f"unknown_{number}" for number in range(100)
+    ]
+    lines = faults(tmp_path, wrong | {"unknown_100": 1, "unknown_101": 1})
+    assert len(lines) == 101 and lines[-1] == "and 2 more faults"
+
+
+class Walked(dict[str, Any]):
+    """Counts the names that walks over it have come to."""
+
+    steps = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for name in super().__iter__():
+            self.steps += 1
+            yield name
+
+
+NAMES = [f"n{number}" for number in range(500)]
+
+
+def test_faults_are_put_in_order_by_one_walk() -> None:
+    data = Walked(dict.fromkeys(NAMES, 1))
+    told((Fault((name,), "is wrong") for name in reversed(NAMES)), data)
+    assert data.steps == len(NAMES)
+
+
+def test_a_list_of_names_is_walked_as_far_as_it_is_told() -> None:
+    backends = Walked(dict.fromkeys(NAMES))
+    arms = {name: {"backends": [f"no-{name}"]} for name in NAMES}
+    found = list(crosschecks.faults({"models": {"m": {"arms": arms}}, "backends": backends}))
+    assert sum("n8, n9 and 490 more" in fault.text for fault in found) == len(NAMES)
+    assert backends.steps == 10 * len(NAMES)
