@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.operation.process import KEY, Process, serving, settings
 from tests.support import grammar_messages, grammar_responses
 from tests.support.apis import CHAT, MESSAGES, RESPONSES, Dialect
+from tests.support.gateway_process import KEY, Process, serving, settings
 from tests.support.scripted import FACTS, SSE_HEAD, chunk
 
 STREAMS = 1000

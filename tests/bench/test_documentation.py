@@ -15,8 +15,8 @@ from gateway.bench.analysis.cost import MOST
 from gateway.bench.analysis.summary import FEWEST_ROUNDS
 from gateway.bench.analysis.thresholds import THRESHOLDS, defaults
 from gateway.bench.options import WORKLOADS, Options
-from tests.operation.process import command
 from tests.simulator.running import serving
+from tests.support.gateway_process import command
 from tests.support.running import ADMIN_KEY, KEY, configuration, running
 
 PAGE = (Path(__file__).parents[2] / "docs" / "bench.md").read_text()

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from gateway.bench.results import BenchResult, Sources, read
-from tests.operation.process import command
 from tests.simulator.running import Server, serving
+from tests.support.gateway_process import command
 from tests.support.ports import nobody
 from tests.support.running import ADMIN_KEY, KEY, Running, configuration, running
 from tests.support.scripted import scripted

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.operation.oracle import Oracle
-from tests.operation.process import KEY
 from tests.support.apis import CHAT, COMPLETIONS, MESSAGES, RESPONSES, Dialect
+from tests.support.gateway_process import KEY
 
 WRONG_KEY = "sk-" + secrets.token_urlsafe(32)
 PROMPT_MARK = "zebra-crossing"

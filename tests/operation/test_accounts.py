@@ -19,8 +19,8 @@ from prometheus_client.samples import Sample
 from gateway.telemetry.access_log import Line
 from gateway.telemetry.buckets import LATENCY
 from tests.operation.engine import Engine, asking
-from tests.operation.process import ADMIN_KEY, KEY, READ_KEY, Process, serving, settings
 from tests.operation.shots import PROMPT_MARK, WRONG_KEY, Samples, Shot, expected, traffic
+from tests.support.gateway_process import ADMIN_KEY, KEY, READ_KEY, Process, serving, settings
 from tests.support.scripted import scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from tests.operation.engine import Engine, asking
-from tests.operation.process import Process, serving, settings
 from tests.support.apis import DIALECTS, Dialect
+from tests.support.gateway_process import Process, serving, settings
 from tests.support.patience import SLACK
 from tests.support.scripted import scripted
 

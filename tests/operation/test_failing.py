@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from tests.operation.engine import Engine
 from tests.operation.oracle import Oracle
-from tests.operation.process import KEY, Process, serving, settings
+from tests.support.gateway_process import KEY, Process, serving, settings
 from tests.support.scripted import ScriptedBackend, scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -17,7 +17,7 @@ import pytest_asyncio
 import yaml
 
 from tests.operation.engine import Engine, asking
-from tests.operation.process import Process, command, serving, settings, write
+from tests.support.gateway_process import Process, command, serving, settings, write
 from tests.support.scripted import scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

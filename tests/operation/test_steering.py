@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from tests.operation.engine import Engine, asking
 from tests.operation.oracle import Oracle
-from tests.operation.process import KEY, READ_KEY, Process, serving, settings
+from tests.support.gateway_process import KEY, READ_KEY, Process, serving, settings
 from tests.support.scripted import scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from tests.operation.engine import Engine
-from tests.operation.process import serving, settings
 from tests.support.collector import collecting, plain
+from tests.support.gateway_process import serving, settings
 from tests.support.scripted import scripted
 
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from benchmarks.engine.serving import MODEL
-from tests.operation.process import KEY, Process, serving, settings
+from tests.support.gateway_process import KEY, Process, serving, settings
 from tests.support.simulated import Totals, counted
 
 Arm = Literal["a", "b"]

@@ -15,9 +15,9 @@ from openai import AsyncOpenAI
 
 from benchmarks.engine.serving import CONTEXT, MODEL
 from gateway.records import Api
-from tests.operation.process import KEY
 from tests.real_engine.lab import BLOCK, BUDGETS, ENGINE_KEY, Arm, Lab, each_arm, on_engine
 from tests.real_engine.speaking import ASKS, PROMPT, SCHEMA, TOKENS, TOOL, USER, Speaker
+from tests.support.gateway_process import KEY
 
 pytestmark = on_engine
 

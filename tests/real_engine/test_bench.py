@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.operation.process import ADMIN_KEY, KEY
 from tests.real_engine.lab import Lab, on_engine
+from tests.support.gateway_process import ADMIN_KEY, KEY
 
 pytestmark = on_engine
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engine.record import sizes
-from tests.operation.process import ADMIN_KEY, KEY
 from tests.real_engine.lab import Lab, on_engine
+from tests.support.gateway_process import ADMIN_KEY, KEY
 
 pytestmark = on_engine
 

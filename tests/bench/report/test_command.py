@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gateway.bench.results import Sources, encode, read
 from tests.bench.report.made import result_of, two_arms
-from tests.operation.process import command
 from tests.simulator.running import serving
+from tests.support.gateway_process import command
 
 
 async def test_a_run_writes_its_report_and_its_file_makes_the_same_again(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""The gateway as operators run it: a process of its own, its command line, its files."""
+"""The gateway as operators run it: a process of its own, its command line, its files.
+
+Asynchronous, since its engines mostly run in the test's own loop; for others there is `processes`.
+"""
 
 from __future__ import annotations
 
