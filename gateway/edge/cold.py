@@ -143,6 +143,7 @@ def _arms(context: Context, model: str) -> dict[str, Any]:
             name: {
                 "backends": len(arm.backends),
                 "usable": sum(backend.usable() for backend in arm.backends),
+                "serving": sum(backend.serves() for backend in arm.backends),
             }
             for name, arm in arms.items()
         }

@@ -78,6 +78,10 @@ class Backend:
         """Whether it takes new requests, if it has a free place."""
         return self.up and self.enabled and (self.circuit.closed or self.circuit.allows())
 
+    def serves(self) -> bool:
+        """Whether it is usable and has not said that it lacks the model it is asked for."""
+        return self.usable() and (self.facts is None or self.facts.other_models is None)
+
     def claim(self) -> bool:
         """Take a place on it; False if it is unusable or full.
 

@@ -229,7 +229,7 @@ async def test_ready_tells_each_models_state_and_turns_503_in_a_drain(it: Runnin
     assert answer.status_code == 200
     body = answer.json()
     assert body["status"] == "ready"
-    assert body["models"]["org/n"]["arms"] == {"only": {"backends": 1, "usable": 0}}
+    assert body["models"]["org/n"]["arms"] == {"only": {"backends": 1, "usable": 0, "serving": 0}}
     context.draining = True
     try:
         answer = await it.client.get("/ready")

@@ -1,4 +1,4 @@
-"""Is the gateway ready for requests: not on its way out, and with a server left for every arm?"""
+"""Is the gateway ready for requests: not on its way out, and every arm able to answer?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def check(case: Case) -> Iterator[Finding]:
         yield _untold(case, reply)
         return
     found = [*_draining(case, status), *_models(case, models)]
-    yield from found or [TOPIC.ok("It is ready, and every arm has a server that takes requests.")]
+    yield from found or [
+        TOPIC.ok("It is ready, and every arm has a server that takes requests for its model.")
+    ]
 
 
 def _untold(case: Case, reply: Reply) -> Finding:
@@ -48,18 +50,27 @@ def _draining(case: Case, status: str) -> Iterator[Finding]:
 def _models(case: Case, models: Mapping[str, Any]) -> Iterator[Finding]:
     for model, told in models.items():
         arms = told.get("arms", {}) if isinstance(told, dict) else {}
-        lost = [name for name, arm in arms.items() if not arm.get("usable")]
+        lost = {name: lack for name, arm in arms.items() if (lack := _lack(arm))}
+        lack = " and ".join(sorted(set(lost.values()), reverse=True))
         if lost and len(lost) == len(arms):
             case.causes.add(Cause.SERVERS)
             yield TOPIC.error(
-                f"No server of model {model} takes requests.",
-                "Every request for it gets 503.",
+                f"No server of model {model} {lack}.",
+                "Every request for it gets 502 or 503.",
                 "gateway backends",
             )
         elif lost:
             yield TOPIC.warning(
-                f"No server of model {model}, arm {', '.join(lost)}, takes requests.",
+                f"No server of model {model}, arm {', '.join(lost)}, {lack}.",
                 "Its sessions go to other arms, where the model allows that, and find their "
                 "prompts in no cache; a comparison of the arms means nothing meanwhile.",
                 "gateway backends",
             )
+
+
+def _lack(arm: Mapping[str, Any]) -> str:
+    """What none of an arm's servers does; empty where one can answer."""
+    if not arm.get("usable"):
+        return "takes requests"
+    # A gateway of an older version does not tell.
+    return "" if arm.get("serving", True) else "serves the model it is asked for"

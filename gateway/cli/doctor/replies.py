@@ -154,7 +154,7 @@ def _raw(case: Case, reply: Reply) -> str:
     return cut or "(empty)"
 
 
-_CAUSES = {401: Cause.KEY, 503: Cause.SERVERS}
+_CAUSES = {401: Cause.KEY, 502: Cause.SERVERS, 503: Cause.SERVERS}
 """Refusals that an earlier check may have explained: then it is one error, not two."""
 
 _BY_STATUS = {

@@ -61,16 +61,14 @@ def _health(case: Case, server: Server) -> Iterator[Finding]:
             "Its sessions go to other servers, whose caches do not know them.",
             f"curl -si {server.url}/health",
         )
-        # Where no server of a model is left, that is the error, and this tells which they are.
-        known = Cause.SERVERS in case.causes
-        yield replace(finding, severity=Severity.WARNING) if known else finding
+        yield _told(case, finding)
 
 
 def _served(case: Case, server: Server) -> Iterator[Finding]:
     """Whether the engine knows the id the gateway asks it for, as the gateway or its list says."""
     if server.other_models is not None:
         wanted = _upstream(case, server.model)
-        yield _another(server.name, server.model, wanted, server.other_models)
+        yield _another(case, server.name, server.model, wanted, server.other_models)
         return
     if not isinstance(case.settings, Settings):
         return
@@ -82,7 +80,7 @@ def _served(case: Case, server: Server) -> Iterator[Finding]:
     served = [one["id"] for one in listed(ask(case, server, "/v1/models"))] if asked else []
     for name, wanted in asked.items():
         if served and wanted not in served:
-            yield _another(server.name, name, wanted, served)
+            yield _another(case, server.name, name, wanted, served)
 
 
 def _upstream(case: Case, model: str) -> str:
@@ -91,11 +89,18 @@ def _upstream(case: Case, model: str) -> str:
     return (known and known.upstream_model) or model
 
 
-def _another(server: str, model: str, wanted: str, served: list[str]) -> Finding:
-    return TOPIC.error(
+def _another(case: Case, server: str, model: str, wanted: str, served: list[str]) -> Finding:
+    finding = TOPIC.error(
         f"{server} serves no model {wanted} but {', '.join(served[:10]) or 'none'}.",
         "It counts as up, but answers nothing: its requests go to other servers of the model, "
         "where that is allowed, and fail with 502 or 503 otherwise.",
         f"--served-model-name {wanted}   # where the engine is started; or upstream_model "
         f"under models.{model}",
     )
+    return _told(case, finding)
+
+
+def _told(case: Case, finding: Finding) -> Finding:
+    """Where no server of a model is left, that is the error, and this tells which they are."""
+    known = Cause.SERVERS in case.causes
+    return replace(finding, severity=Severity.WARNING) if known else finding

@@ -9,7 +9,8 @@ import pytest
 from gateway.cli.doctor.finding import Severity
 from tests.cli.doctor.cases import about, case, found, one, other, reply
 from tests.simulator.running import serving
-from tests.support.running import ADMIN_KEY, configuration, running
+from tests.support.running import ADMIN_KEY, Running, configuration, running
+from tests.support.site import until
 
 
 async def test_it_is_ready_and_then_drains(home: Path, tmp_path: Path) -> None:
@@ -40,6 +41,34 @@ async def test_arms_without_a_server(
             finding = one(await found(case(it.url, home), "readiness"))
     assert (finding.severity, finding.seen) == (severity, seen)
     assert finding.fix == "gateway backends"
+
+
+async def learnt(it: Running, name: str) -> None:
+    """Wait until the gateway knows what a backend's engine serves."""
+    await until(lambda: it.gateway.context.table.backends[name].facts)
+
+
+async def test_an_arm_whose_only_engine_lacks_its_model(home: Path, tmp_path: Path) -> None:
+    async with serving() as engine, serving(model="other") as wrong:
+        settings = configuration(tmp_path, engine.url, wrong.url)
+        async with running(settings, tmp_path) as it:
+            await learnt(it, "b1")
+            finding = one(await found(case(it.url, home), "readiness"))
+    assert finding.severity is Severity.WARNING
+    assert finding.seen == "No server of model m, arm a1, serves the model it is asked for."
+
+
+async def test_a_model_that_no_engine_serves_is_one_error(home: Path, tmp_path: Path) -> None:
+    async with serving() as engine, serving(model="other") as wrong:
+        settings = configuration(tmp_path, engine.url, wrong.url)
+        async with running(settings, tmp_path) as it:
+            await learnt(it, "b1")
+            it.gateway.context.table.backends["b0"].enabled = False
+            the = case(it.url, home, given_admin_key=ADMIN_KEY)
+            findings = await found(the, "readiness", "credentials", "reply", "ttft")
+    (error,) = [finding for finding in findings if finding.severity is Severity.ERROR]
+    assert error.seen == "No server of model m takes requests and serves the model it is asked for."
+    assert about(findings, "b1 serves no model m but other").severity is Severity.WARNING
 
 
 async def test_no_server_left_is_one_error_and_not_three(home: Path, tmp_path: Path) -> None:
