@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 Extra = Literal["bench", "console", "otel"]
-EXTRAS: tuple[str, ...] = get_args(Extra)
+EXTRAS: tuple[Extra, ...] = get_args(Extra)
 """Those of `[project.optional-dependencies]` in pyproject.toml."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from gateway.extras import EXTRAS, install
+from gateway.extras import EXTRAS, Extra, install
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -22,8 +22,8 @@ def test_every_extra_is_one_of_the_project_s() -> None:
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_the_command_is_one_that_pip_takes(extra: str) -> None:
-    spec = re.fullmatch(r"pip install '\.(\[.+\])' in the checkout", install(extra))  # type: ignore[arg-type]  # Literal
+def test_the_command_is_one_that_pip_takes(extra: Extra) -> None:
+    spec = re.fullmatch(r"pip install '\.(\[.+\])' in the checkout", install(extra))
     assert spec is not None
     assert Requirement(f"{PROJECT['project']['name']}{spec[1]}").extras == {extra}
 

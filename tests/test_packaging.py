@@ -37,6 +37,9 @@ ELSEWHERE = re.compile(
 )
 """Places that exist on one machine only, and addresses of package indexes."""
 
+WAIVER = re.compile(r"#\s*(?:type: ?ignore|noqa)\b(?!(?:\[[a-z-]+\]|: [A-Z]+\d+)  # \w).*")
+"""One that does not say which rule it lifts, and behind that for what reason."""
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
@@ -148,6 +151,13 @@ def test_files_are_short_but_for_those_with_a_reason() -> None:
 
 def test_no_file_names_a_place_on_one_machine_or_an_index() -> None:
     found = {name: match.group() for name, text in _files() if (match := ELSEWHERE.search(text))}
+    assert not found
+
+
+def test_a_waiver_names_its_rule_and_its_reason() -> None:
+    assert WAIVER.search("x = 1  # type: ignore[misc]") and WAIVER.search("# noqa  # for no rule")
+    sources = ((name, text) for name, text in _files() if name.endswith(".py"))
+    found = {name: match.group() for name, text in sources if (match := WAIVER.search(text))}
     assert not found
 
 

@@ -84,7 +84,7 @@ class ObjectText:
         if self._high:
             self._escape = "\\"
             return position + 1 if text[position] == "\\" else -1
-        end = _PLAIN.match(text, position).end()  # type: ignore[union-attr]  # it may be empty
+        end = _PLAIN.match(text, position).end()  # type: ignore[union-attr]  # it matches the empty text, too
         if end > position:
             return end
         if text[end] == "\\":
