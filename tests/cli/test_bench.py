@@ -112,7 +112,8 @@ async def test_an_engine_itself_in_every_api(tmp_path: Path, api: str) -> None:
     assert not arm.errors and found.simulated
     (one,) = found.rounds
     assert one.figures["total_output_tokens"] == 16 * 8
-    assert all(sample.itl_ms for sample in one.samples)
+    # An answer has none where this process was held up until all of it had come.
+    assert any(sample.itl_ms for sample in one.samples)
     assert one.engines[0].requests == 16
     assert "Confounded" not in said and "Differences" not in said
 
