@@ -21,7 +21,7 @@ class Measured:
     """What a file holds.
 
     Attributes:
-        traffic: every arm's turn of every round.
+        traffic: of every engine, in each turn of its arm.
         block_size, max_num_seqs: of the engines, where the file tells them.
     """
 
@@ -57,19 +57,23 @@ def measured(path: Path, chunk: int | None = None) -> Measured:
             f"they cannot all have had {chunk}: name the file without {chunk}=."
         )
     _check(result, chunks, path)
-    found = [_traffic(path, one, result, chunk or chunks[one.arm] or 0) for one in result.rounds]
-    kept = [one for one in found if one.requests]
-    if not kept:
+    found = tuple(
+        traffic
+        for one in result.rounds
+        for traffic in _engines(path, one, result.load, chunk or chunks[one.arm] or 0)
+    )
+    if not found:
         raise GatewayError(f"{path.name} holds no streamed reply with its token counts.")
     return Measured(
-        traffic=tuple(kept),
+        traffic=found,
         block_size=_first(result, "block_size"),
         max_num_seqs=_first(result, "max_num_seqs"),
     )
 
 
 def _check(result: BenchResult, arms: Collection[str], path: Path) -> None:
-    """What a bench never writes, and somebody's editor may have."""
+    """What no replay can follow; most of it a bench never writes, and somebody's editor may have."""
+    _check_load(result.load, path)
     tokens = 0
     for turn in result.rounds:
         if turn.arm not in arms:
@@ -95,6 +99,23 @@ def _check(result: BenchResult, arms: Collection[str], path: Path) -> None:
         )
 
 
+def _check_load(load: Load, path: Path) -> None:
+    if load.concurrency is None:
+        return
+    if load.concurrency < 1:
+        raise GatewayError(f"{path.name} says that {load.concurrency} users sent its requests.")
+    if load.request_rate is not None:
+        raise GatewayError(
+            f"{path.name}: its requests arrived at a rate, but at most {load.concurrency} at a "
+            "time, so that some waited before any engine had them: measure without --concurrency."
+        )
+    if load.think:
+        raise GatewayError(
+            f"{path.name}: its users paused between their requests, and for how long is not "
+            "known: measure without --think, or at a --request-rate."
+        )
+
+
 def _first(result: BenchResult, name: str) -> int | None:
     """Of the first arm whose engines tell it: arms that differ in more than the chunk compare
     badly anyway, and `gateway check` says so."""
@@ -106,40 +127,55 @@ def _told(value: object) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
-def _traffic(path: Path, turn: Round, result: BenchResult, chunk: int) -> Traffic:
-    samples = sorted(turn.samples, key=lambda one: one.number)
-    users = _users(result.load)
-    requests = _requests(samples)
-    if users is not None and len(requests) > users:
-        requests = [replace(one, ttft=None, tpot=None) for one in requests[:users]] + requests[
-            users:
-        ]
-    return Traffic(
-        name=f"{path.stem}, round {turn.number}",
-        chunk=chunk,
-        requests=tuple(requests),
-        users=users,
-    )
-
-
-def _users(load: Load) -> int | None:
-    return load.concurrency if load.request_rate is None else None
-
-
-def _requests(samples: Sequence[Sample]) -> list[Request]:
-    """Of those that succeeded; a failed one took its part of the engine, which nobody knows."""
-    return [
-        Request(
-            at=one.due_ms / 1000,
-            prompt=one.prompt_tokens,
-            cached=min(one.cached_tokens or 0, one.prompt_tokens - 1),
-            output=max(1, one.completion_tokens or 1),
-            ttft=one.ttft_ms / 1000,
-            tpot=_tpot(one),
+def _engines(path: Path, turn: Round, load: Load, chunk: int) -> list[Traffic]:
+    """What each engine of an arm got in a turn, as far as replies name their backend."""
+    parts: dict[str, list[Sample]] = {}
+    for one in sorted(turn.samples, key=lambda one: one.number):
+        if _counts(one, turn.arm):
+            parts.setdefault(one.backend, []).append(one)
+    users = load.concurrency
+    if users is not None and len(parts) > 1:
+        raise GatewayError(
+            f"{path.name}: {turn.arm or 'what answered'} had {len(parts)} backends, and which of "
+            f"them each of the {users} users would have asked next is not known: measure with one "
+            "backend an arm, or at a --request-rate."
         )
-        for one in samples
-        if one.error is None and one.ttft_ms and one.prompt_tokens
+    name = f"{path.stem}, round {turn.number}"
+    return [
+        Traffic(
+            name=name if len(parts) == 1 else f"{name}, {backend}",
+            chunk=chunk,
+            requests=tuple(_requests(samples, users)),
+            users=users,
+        )
+        for backend, samples in parts.items()
     ]
+
+
+def _requests(samples: Sequence[Sample], users: int | None) -> list[Request]:
+    found = [_request(one) for one in samples]
+    if users is None or len(found) <= users:
+        return found
+    return [replace(one, ttft=None, tpot=None) for one in found[:users]] + found[users:]
+
+
+def _counts(sample: Sample, arm: str) -> bool:
+    """Whether it succeeded on an engine of its arm; a failed one took its part of the engine, which
+    nobody knows."""
+    served = sample.arm in ("", arm) or not arm
+    return sample.error is None and bool(sample.ttft_ms and sample.prompt_tokens) and served
+
+
+def _request(sample: Sample) -> Request:
+    prompt = sample.prompt_tokens or 1
+    return Request(
+        at=sample.due_ms / 1000,
+        prompt=prompt,
+        cached=min(sample.cached_tokens or 0, prompt - 1),
+        output=max(1, sample.completion_tokens or 1),
+        ttft=(sample.ttft_ms or 0.0) / 1000,
+        tpot=_tpot(sample),
+    )
 
 
 def _tpot(sample: Sample) -> float | None:

@@ -50,10 +50,19 @@ def timed(traffic: Traffic, machine: Machine = KNOWN) -> Traffic:
     return replace(traffic, requests=tuple(done))
 
 
-def family(*chunks: int, users: int | None = 6, rate: float | None = None) -> list[Traffic]:
+def family(
+    *chunks: int, users: int | None = 6, rate: float | None = None, seed: int = 0
+) -> list[Traffic]:
     """A closed loop, or an open one, at each chunk size."""
     return [
-        timed(Traffic(name=f"{n}", chunk=n, users=users, requests=requests(60, seed=n, rate=rate)))
+        timed(
+            Traffic(
+                name=f"{n}",
+                chunk=n,
+                users=users,
+                requests=requests(60, seed=n + seed, rate=rate),
+            )
+        )
         for n in chunks
     ]
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from gateway.bench.results import ErrorKind, encode
+from gateway.bench.results import BenchResult, ErrorKind, Sample, encode
 from gateway.errors import GatewayError
+from gateway.planning.fit import fit
 from gateway.planning.results import measured
-from tests.planning.made import family, result, write
+from gateway.planning.traffic import Traffic
+from tests.planning.made import KNOWN, family, result, write
 
 (CLOSED,) = family(64)
 (OPEN,) = family(64, users=None, rate=4.0)
@@ -36,6 +38,75 @@ def test_users_with_one_request_each_are_all_there_is(tmp_path: Path) -> None:
     few = replace(CLOSED, requests=CLOSED.requests[: CLOSED.users])
     (found,) = measured(write(tmp_path / "r.json", few, max_num_batched_tokens=64)).traffic
     assert all(one.ttft is not None for one in found.requests)
+
+
+def of_backends(*parts: Traffic) -> BenchResult:
+    """One arm's turn, each part on a backend of its own."""
+    whole = result(parts[0], max_num_batched_tokens=parts[0].chunk)
+    found: list[Sample] = []
+    for number, part in enumerate(parts):
+        samples = result(part).rounds[0].samples
+        found += [replace(one, arm="a", backend=f"b{number}") for one in samples]
+    found.sort(key=lambda one: one.due_ms)
+    samples = tuple(replace(one, number=number) for number, one in enumerate(found))
+    return replace(whole, rounds=(replace(whole.rounds[0], samples=samples),))
+
+
+def test_each_backend_of_an_arm_is_an_engine_of_its_own(tmp_path: Path) -> None:
+    """As one engine with twice the load, their steps seemed to take a fraction of their time."""
+    parts = [*family(64, 512, users=None, rate=4.0), *family(64, 512, users=None, rate=4.0, seed=9)]
+    files = []
+    for chunk in (64, 512):
+        file = tmp_path / f"{chunk}.json"
+        file.write_bytes(encode(of_backends(*(one for one in parts if one.chunk == chunk))))
+        files.append(measured(file))
+    found = [traffic for one in files for traffic in one.traffic]
+    assert [one.name for one in found] == [
+        *("64, round 1, b0", "64, round 1, b1"),
+        *("512, round 1, b0", "512, round 1, b1"),
+    ]
+    assert [len(one.requests) for one in found] == [60] * 4
+    fitted = fit(found, block_size=KNOWN.block_size, max_num_seqs=KNOWN.max_num_seqs).latency
+    assert fitted.base == pytest.approx(KNOWN.latency.base, rel=0.06)
+    assert fitted.per_token == pytest.approx(KNOWN.latency.per_token, rel=0.06)
+
+
+def test_users_of_several_backends_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    file.write_bytes(encode(of_backends(CLOSED, CLOSED)))
+    with pytest.raises(GatewayError, match="a had 2 backends, .* or at a --request-rate"):
+        measured(file)
+
+
+def test_another_arms_requests_are_no_part_of_it(tmp_path: Path) -> None:
+    """They were computed in chunks of another size."""
+    whole = of_backends(CLOSED)
+    first, *rest = whole.rounds[0].samples
+    rounds = (replace(whole.rounds[0], samples=(replace(first, arm="b", backend="b9"), *rest)),)
+    file = tmp_path / "r.json"
+    file.write_bytes(encode(replace(whole, rounds=rounds)))
+    (found,) = measured(file).traffic
+    assert len(found.requests) == len(rest)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "changes", "message"),
+    [
+        (CLOSED, {"concurrency": 0}, "says that 0 users sent its requests"),
+        (CLOSED, {"turns": 3, "think": 0.5}, "users paused .* without --think"),
+        (OPEN, {"concurrency": 8}, "at most 8 at a time, .* without --concurrency"),
+    ],
+    ids=["nobody", "pauses", "a limit"],
+)
+def test_a_load_that_no_replay_can_follow_is_refused(
+    tmp_path: Path, traffic: Traffic, changes: dict[str, Any], message: str
+) -> None:
+    """Its engines would seem slower than they are: who waited or paused is not their doing."""
+    whole = result(traffic, max_num_batched_tokens=64)
+    file = tmp_path / "r.json"
+    file.write_bytes(encode(replace(whole, load=replace(whole.load, **changes))))
+    with pytest.raises(GatewayError, match=rf"r\.json.*{message}"):
+        measured(file)
 
 
 def test_a_named_chunk_size_goes_before_the_files(tmp_path: Path) -> None:
