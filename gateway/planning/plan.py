@@ -21,8 +21,8 @@ class Figure:
     """A percentile in seconds.
 
     Attributes:
-        error: the relative error that the calibration's predictions of it had, at this chunk size
-            where it was held out and otherwise at the worst of all; None where that is not known.
+        error: how far from `value` the truth may be, as a part of it: `Calibration.margin`; None
+            where that is not known, or nothing was predicted.
     """
 
     name: str
@@ -60,7 +60,7 @@ def answer(recorded: Recorded, calibration: Calibration, chunk: int) -> Answer:
     return Answer(
         chunk=chunk,
         figures=tuple(
-            replace(one, error=calibration.error(one.name, one.percent, chunk)) for one in figures
+            replace(one, error=calibration.margin(one.name, one.percent, chunk)) for one in figures
         ),
         behind=tuple(behind),
     )
@@ -83,17 +83,17 @@ def advice(answers: Sequence[Answer]) -> list[str]:
     """
     able = [one for one in answers if one.chunk is not None and not one.behind]
     said = []
-    for name, percent in FIGURES:
+    for percent in (percent for name, percent in FIGURES if name == "ttft"):
         found = sorted(
             (
                 (figure, one.chunk)
                 for one in able
                 for figure in one.figures
-                if (figure.name, figure.percent) == (name, percent)
+                if (figure.name, figure.percent) == ("ttft", percent)
             ),
             key=lambda pair: pair[0].value,
         )
-        if name != "ttft" or len(found) < 2:
+        if len(found) < 2:
             continue
         best, chunk = found[0]
         reach = best.value * (1 + (best.error or 0.0))

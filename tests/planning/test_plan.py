@@ -11,6 +11,7 @@ import pytest
 
 from gateway.errors import GatewayError
 from gateway.planning.calibration import Calibration, calibrate, encode, read
+from gateway.planning.fit import Prediction
 from gateway.planning.log import Recorded
 from gateway.planning.plan import Answer, Figure, advice, answer, observed
 from gateway.planning.traffic import Traffic
@@ -38,16 +39,27 @@ def test_another_chunk_size_is_foretold() -> None:
     assert not foretold.behind
 
 
-def test_beside_it_stands_how_far_off_such_predictions_were() -> None:
+def held_out(chunk: int, measured: float, predicted: float) -> Prediction:
+    return Prediction(
+        chunk=chunk, figure="ttft", percent=50, measured=measured, predicted=predicted
+    )
+
+
+def test_beside_it_stands_how_far_off_the_truth_may_be() -> None:
+    """100 ms had been predicted of what took 200: a next 100 ms may be 200 as well."""
+    seen = (held_out(64, measured=0.2, predicted=0.1), held_out(512, measured=0.4, predicted=0.5))
+    known = replace(CALIBRATION, held_out=seen)
+    assert known.error("ttft") == pytest.approx(0.5)
     recorded = Recorded(engines=(traffic(512),), left_out=0)
-    errors = {(p.chunk, p.figure, p.percent): abs(p.error) for p in CALIBRATION.held_out}
-    seen = [one.error for one in answer(recorded, CALIBRATION, 64).figures]
-    assert seen == [errors[64, "ttft", 50], errors[64, "ttft", 90], errors[64, "tpot", 50],
-                    errors[64, "tpot", 90]]  # fmt: skip
-    other = answer(recorded, CALIBRATION, 128).figures[0]
-    assert other.error == max(errors[64, "ttft", 50], errors[512, "ttft", 50])
-    unknown = replace(CALIBRATION, held_out=())
-    assert [one.error for one in answer(recorded, unknown, 128).figures] == [None] * 4
+
+    def beside(chunk: int, calibration: Calibration = known) -> list[float | None]:
+        return [one.error for one in answer(recorded, calibration, chunk).figures]
+
+    assert beside(64) == [pytest.approx(1.0), None, None, None]
+    assert beside(512) == [pytest.approx(0.2), None, None, None]
+    assert beside(128) == beside(64), "the worst of all where it was not held out"
+    assert None not in beside(128, CALIBRATION)
+    assert beside(128, replace(CALIBRATION, held_out=())) == [None] * 4
 
 
 def test_an_engine_that_cannot_keep_up_is_named() -> None:
@@ -99,6 +111,7 @@ def test_a_calibration_knows_what_it_rests_on() -> None:
         ("machine.latency", {"base": 0.0, "per_token": 0.0, "per_pair": 0.0}),
         ("chunks", []),
         ("held_out.0.measured", 0.0),
+        ("held_out.0.predicted", 0.0),
     ],
 )
 def test_what_no_fit_writes_is_refused(tmp_path: Path, place: str, value: object) -> None:

@@ -25,7 +25,12 @@ def fitted() -> Calibration:
 
 def test_a_chunk_size_that_was_held_out_is_predicted(fitted: Calibration) -> None:
     """But for the largest: it is larger than all that its prediction rests on."""
-    errors = {chunk: fitted.error("ttft", chunk=chunk) or 0.0 for chunk in fitted.chunks}
+    errors = {
+        chunk: max(
+            abs(one.error) for one in fitted.held_out if (one.figure, one.chunk) == ("ttft", chunk)
+        )
+        for chunk in fitted.chunks
+    }
     largest = errors.pop(fitted.chunks[-1])
     assert max(errors.values()) < AIMED_AT, errors
     assert AIMED_AT < largest < 1.5 * AIMED_AT, "the page says that it is missed, and by how much"
