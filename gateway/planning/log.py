@@ -34,6 +34,7 @@ class _Line(msgspec.Struct):
     sent_ms: Milliseconds | None = None
     first_token_ms: Milliseconds | None = None
     last_token_ms: Milliseconds | None = None
+    done_ms: Milliseconds | None = None
     prompt_tokens: Tokens | None = None
     cached_tokens: Tokens | None = None
     completion_tokens: Tokens | None = None
@@ -147,4 +148,11 @@ def _request(at: float, line: _Line) -> Request:
         output=output,
         ttft=ttft,
         tpot=tpot,
+        took=_took(line),
     )
+
+
+def _took(line: _Line) -> float | None:
+    # Not to the end of a stream: a client that reads slowly holds that up.
+    end = line.done_ms if line.last_token_ms is None else line.last_token_ms
+    return None if end is None else max(0.0, end - (line.sent_ms or 0.0)) / 1000

@@ -117,7 +117,5 @@ def _figures(times: dict[str, list[float]]) -> tuple[Figure, ...]:
 
 def _allowed(traffic: Traffic) -> float:
     """When an engine that keeps up has ended: some time after the last request came."""
-    longest = max(
-        (one.ttft or 0.0) + (one.tpot or 0.0) * (one.output - 1) for one in traffic.requests
-    )
+    longest = max(one.took or 0.0 for one in traffic.requests)
     return traffic.requests[-1].at * (1 + BEHIND) + 2 * longest

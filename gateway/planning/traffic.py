@@ -23,6 +23,7 @@ class Request:
         output: tokens of the answer, at least 1.
         ttft: measured time to the first token, in seconds; None where it was not.
         tpot: measured mean time of each later token, likewise.
+        took: measured time to the end of the answer, likewise, of whole answers too.
     """
 
     at: float
@@ -31,6 +32,7 @@ class Request:
     output: int
     ttft: float | None = None
     tpot: float | None = None
+    took: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

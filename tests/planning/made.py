@@ -40,14 +40,15 @@ def requests(count: int, *, seed: int = 1, rate: float | None = None) -> tuple[R
 
 def timed(traffic: Traffic, machine: Machine = KNOWN) -> Traffic:
     """The same traffic with the times that `machine` takes."""
-    times = {
-        id(one.request): (one.ttft(machine.overhead), one.served.tpot)
-        for one in replay(traffic, machine, traffic.chunk)
-    }
-    done = [
-        replace(one, ttft=times[id(one)][0], tpot=times[id(one)][1]) for one in traffic.requests
-    ]
-    return replace(traffic, requests=tuple(done))
+    times = {id(one.request): one for one in replay(traffic, machine, traffic.chunk)}
+
+    def measured(request: Request) -> Request:
+        its = times[id(request)]
+        ttft, served = its.ttft(machine.overhead), its.served
+        took = ttft + served.last - served.first
+        return replace(request, ttft=ttft, tpot=served.tpot, took=took)
+
+    return replace(traffic, requests=tuple(map(measured, traffic.requests)))
 
 
 def family(

@@ -43,6 +43,15 @@ def test_what_loads_an_engine_counts_without_a_time(tmp_path: Path) -> None:
     assert [(one.ttft, one.tpot) for one in found.requests] == [(None, None)] * 2
 
 
+def test_how_long_an_answer_took_is_known_of_whole_ones_too(tmp_path: Path) -> None:
+    """A stream's end is that of its last token: its client may have read slowly."""
+    whole = log_line(ONE, stream=False, first_token_ms=None, last_token_ms=None, done_ms=905.0)
+    lines = [whole, log_line(ONE, done_ms=60_000.0), log_line(ONE, last_token_ms=None)]
+    (found,) = recorded(write_log(tmp_path / "log", lines), last=10).engines
+    took = [one.took for one in found.requests]
+    assert took == [pytest.approx(0.9), pytest.approx(0.29), None]
+
+
 def test_what_never_reached_an_engine_or_has_no_counts_does_not(tmp_path: Path) -> None:
     lines = [
         log_line(ONE),

@@ -68,6 +68,15 @@ def test_an_engine_that_cannot_keep_up_is_named() -> None:
     assert not answer(busy, CALIBRATION, 2048).behind
 
 
+def test_an_engine_whose_answers_came_whole_keeps_up_as_well() -> None:
+    """Nothing is known of its tokens' times; how long its answers took is."""
+    its = tuple(replace(one, at=0.0) for one in requests(6, seed=7))
+    whole = timed(Traffic(name="b0", chunk=512, requests=its))
+    unseen = tuple(replace(one, ttft=None, tpot=None) for one in whole.requests)
+    recorded = Recorded(engines=(replace(whole, requests=unseen),), left_out=0)
+    assert not answer(recorded, CALIBRATION, 512).behind
+
+
 def test_a_calibration_is_read_back(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
     file.write_bytes(encode(CALIBRATION))
