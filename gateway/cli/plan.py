@@ -156,9 +156,16 @@ def _remarks(found: Recorded, fitted: Calibration, answers: Sequence[Answer]) ->
             f"Outside of the chunk sizes that were measured: {', '.join(outside)} "
             f"({fitted.chunks[0]} to {fitted.chunks[-1]}). Further off than ± says, perhaps."
         )
+    if not any(request.cached for one in found.engines for request in one.requests):
+        said.append(
+            "No request tells of cached tokens, so that all are computed here. Engines tell them "
+            "with --enable-prompt-tokens-details; where yours cached some, simulated times are "
+            "too long."
+        )
     if found.left_out:
         said.append(
-            f"Left out, since nobody told their tokens: {found.left_out} of "
-            f"{found.left_out + found.requests} requests. The real engines had more to do."
+            "Left out, since nobody told their tokens or none was generated: "
+            f"{found.left_out} of {found.left_out + found.requests} requests. The real engines "
+            "had more to do."
         )
     return said

@@ -48,7 +48,7 @@ class _Line(msgspec.Struct):
 class Recorded:
     """Attributes:
     engines: the traffic of each; their chunk sizes are not in the log.
-    left_out: requests that reached an engine and whose tokens nobody told.
+    left_out: requests that reached an engine and whose tokens nobody told, or that have none.
     """
 
     engines: tuple[Traffic, ...]

@@ -17,11 +17,10 @@ def plot(answers: Sequence[Answer], plotext: ModuleType, columns: int) -> str:
     """Simulated TTFT by chunk size, a line for each percentile.
 
     Args:
-        answers: those without a chunk size are left out.
+        answers: of chunk sizes, without what was recorded.
         plotext: the module; version 6.
     """
-    simulated = [one for one in answers if one.chunk is not None]
-    places = list(range(1, len(simulated) + 1))
+    places = list(range(1, len(answers) + 1))
     figure = plotext.figure
     figure.clear()
     figure.plot_size(min(columns, MOST_COLUMNS), LINES)
@@ -29,7 +28,7 @@ def plot(answers: Sequence[Answer], plotext: ModuleType, columns: int) -> str:
     for percent, marker in MARKERS.items():
         values = [
             1000 * one.value
-            for answer in simulated
+            for answer in answers
             for one in answer.figures
             if (one.name, one.percent) == ("ttft", percent)
         ]
@@ -41,5 +40,5 @@ def plot(answers: Sequence[Answer], plotext: ModuleType, columns: int) -> str:
         highest = max(highest, *values)
     figure.title("Simulated TTFT by chunk size, in ms: o P50, x P90")
     figure.ruler("y").lim(0, highest * HEADROOM)
-    figure.ruler("x").ticks(places, [str(one.chunk) for one in simulated])
+    figure.ruler("x").ticks(places, [str(one.chunk) for one in answers])
     return str(plotext.uncolorize(figure.build().string())).rstrip()

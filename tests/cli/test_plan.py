@@ -126,7 +126,20 @@ def test_a_plan_says_what_to_doubt(run: Run, folder: Path, calibration: Path) ->
     done = run("plan", str(log), "--calibration", str(calibration), "--chunk", "8")
     assert "Outside of the chunk sizes that were measured: 8 (64 to 512)." in done.out
     assert "At 8 the simulated engine does not keep up with b0" in done.out
-    assert "nobody told their tokens: 1 of 61 requests." in done.out
+    assert "nobody told their tokens or none was generated: 1 of 61 requests." in done.out
+    assert "cached tokens" not in done.out
+
+
+def test_a_plan_says_that_nobody_told_what_was_cached(
+    run: Run, folder: Path, calibration: Path
+) -> None:
+    """To vLLM that is an option: without it, all prompts look as if they had been computed."""
+    lines = (folder / "access.jsonl").read_text().splitlines()
+    untold = [json.loads(one) | {"cached_tokens": 0} for one in lines]
+    log = write_log(folder / "untold.jsonl", untold)
+    done = run("plan", str(log), "--calibration", str(calibration), "--chunk", "512")
+    assert "No request tells of cached tokens" in done.out
+    assert "--enable-prompt-tokens-details" in done.out
 
 
 @pytest.mark.parametrize(
