@@ -23,7 +23,6 @@ class Served:
         arrived, first, last: when it came, and when its first and last token did.
         until_first: what the engine computed from the beginning of the step that it came in, or
             from its arrival at an idle engine, to its first token.
-        after_first: what it computed from then to the last token.
         joined_late: seconds of that first step that had passed when it came.
     """
 
@@ -33,7 +32,6 @@ class Served:
     first: float = 0.0
     last: float = 0.0
     until_first: Work = NOTHING
-    after_first: Work = NOTHING
 
     @property
     def ttft(self) -> float:
@@ -103,7 +101,6 @@ def serve(
             if sequence.finish_reason:
                 del under_way[sequence]
                 served.last = now
-                served.after_first = total.less(start).less(served.until_first)
                 done.append(served)
                 if (follower := next(later, None)) is not None:
                     heapq.heappush(coming, (now + pause, next(order), follower))
