@@ -17,6 +17,7 @@ import msgspec
 
 from gateway.bench.measured import ClientCost, EngineUse, ErrorKind, GpuUse, Sample
 from gateway.errors import GatewayError
+from gateway.settings.files import read_file
 
 __all__ = [
     "FORMAT",
@@ -41,6 +42,8 @@ __all__ = [
 
 FORMAT = "ttft-gateway-bench"
 VERSION = 1
+LARGEST = 2**30
+"""Bytes of a file: a hundred thousand answers of a hundred tokens have a quarter of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +281,6 @@ def read(path: Path) -> BenchResult:
 
     Raises:
         GatewayError: as `decode`.
-        OSError: it cannot be read.
+        OSError: it cannot be read, is no regular file, or has more than `LARGEST` bytes.
     """
-    return decode(path.read_bytes(), path.name)
+    return decode(read_file(path, LARGEST), path.name)

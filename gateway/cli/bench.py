@@ -18,7 +18,7 @@ from gateway.bench.analysis import thresholds
 from gateway.bench.load.workloads import LONGEST
 from gateway.bench.options import SHAPING, USERS, WORKLOADS, ApiName, Options, WorkloadName
 from gateway.bench.report import page
-from gateway.bench.results import BenchResult, decode, encode
+from gateway.bench.results import BenchResult, encode, read
 from gateway.bench.run import Subject
 from gateway.bench.watch.engines import Engine
 from gateway.bench.watch.watches import Watched
@@ -168,7 +168,7 @@ def bench(
         run.show(result, console)
 
     if saved is not None:
-        show(decode(saved.read_bytes(), saved.name))
+        show(read(saved))
         return
     useless = (given.keys() & SHAPING) - WORKLOADS[workload].options
     _refuse(useless, given, f"--workload {workload} has no use for it")

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Meta
 
 from gateway.errors import GatewayError
-from gateway.planning.files import content
 from gateway.planning.fit import Prediction, fit, held_out
 from gateway.planning.replay import LONGEST, Machine
 from gateway.planning.traffic import Traffic
+from gateway.settings.files import read_file
 
 FORMAT = "ttft-gateway-calibration"
 VERSION = 1
@@ -87,7 +87,7 @@ def read(path: Path) -> Calibration:
     GatewayError: it is no calibration, one of another version, or none of an engine.
     OSError: it cannot be read.
     """
-    text = content(path)
+    text = read_file(path)
     try:
         head = msgspec.json.decode(text, type=_Head)
         if head.format != FORMAT:

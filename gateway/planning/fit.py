@@ -47,7 +47,7 @@ class Prediction:
 
     Attributes:
         figure: `ttft` or `tpot`.
-        measured, predicted: seconds, the median over the rounds of that chunk size.
+        measured, predicted: seconds, the median over the rounds of each engine of that size.
     """
 
     chunk: int

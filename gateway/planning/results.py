@@ -10,9 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gateway.bench.results import BenchResult, Load, Round, Sample, decode
+from gateway.bench.results import BenchResult, Load, Round, Sample, read
 from gateway.errors import GatewayError
-from gateway.planning.files import content
 from gateway.planning.traffic import LONGEST_REQUEST, LONGEST_TIME, MOST_TOKENS, Request, Traffic
 
 
@@ -41,7 +40,7 @@ def measured(path: Path, chunk: int | None = None) -> Measured:
             engine does.
         OSError: they cannot be read.
     """
-    result = decode(content(path), path.name)
+    result = read(path)
     chunks = {arm.arm: _told(arm.engine.get("max_num_batched_tokens")) for arm in result.arms}
     unknown = [name or path.name for name, known in chunks.items() if not (chunk or known)]
     if unknown:
@@ -72,7 +71,7 @@ def measured(path: Path, chunk: int | None = None) -> Measured:
 
 
 def _check(result: BenchResult, arms: Collection[str], path: Path) -> None:
-    """What no replay can follow; most of it a bench never writes, and somebody's editor may have."""
+    """What no replay can follow, and what a bench never writes but somebody's editor may have."""
     _check_load(result.load, path)
     tokens = 0
     for turn in result.rounds:

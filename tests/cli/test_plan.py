@@ -155,6 +155,8 @@ def test_a_plan_says_that_nobody_told_what_was_cached(
         (["sim", "--fit", "a.json", "--calibration", "c.json"], 2, "cannot go with --fit"),
         (["sim", "--fit", "64=/dev"], 1, "/dev: Is a directory"),
         (["plan", "/dev/zero", "--calibration", "{folder}/calibration.json"], 1, "longer than any"),
+        (["sim", "--fit", "64=/dev/zero"], 1, "/dev/zero: it is no regular file"),
+        (["sim", "--calibration", "/dev/zero"], 1, "/dev/zero: it is no regular file"),
         (["sim", "--json", "c.json"], 2, "is for --fit"),
         (["sim", "--calibration", "{folder}/64.json"], 1, "64.json is no calibration"),
         (["plan", "{folder}/access.jsonl"], 2, "--calibration"),

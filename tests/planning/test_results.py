@@ -74,7 +74,7 @@ def test_each_backend_of_an_arm_is_an_engine_of_its_own(tmp_path: Path) -> None:
 def test_users_of_several_backends_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "r.json"
     file.write_bytes(encode(of_backends(CLOSED, CLOSED)))
-    with pytest.raises(GatewayError, match="a had 2 backends, .* or at a --request-rate"):
+    with pytest.raises(GatewayError, match=r"a had 2 backends, .* or at a --request-rate"):
         measured(file)
 
 

@@ -77,6 +77,8 @@ async def test_a_file_that_is_no_result_is_said_and_nothing_is_written(tmp_path:
     assert "out.json is no result of gateway bench" in said and "Traceback" not in said
     status, said = await command("bench", "--from", str(tmp_path / "none.json"))
     assert status == 1 and "none.json: No such file" in said
+    status, said = await command("bench", "--from", "/dev/zero")
+    assert status == 1 and "/dev/zero: it is no regular file" in said
 
 
 async def test_a_report_that_cannot_be_written_is_found_out_first(tmp_path: Path) -> None:
