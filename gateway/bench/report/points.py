@@ -17,7 +17,7 @@ MOST = 1500
 """Points of an arm in one chart."""
 
 SLOWEST = 0.01
-"""The part of all requests, the slowest, that thinning never leaves out."""
+"""The part of all requests, the slowest, that thinning leaves in, up to half of what it may."""
 
 GROUPS = 8
 SLICES = 10
@@ -45,15 +45,19 @@ Points = Mapping[str, Sequence[Point]]
 
 
 def thinned(points: Sequence[Point], most: int) -> Sequence[Point]:
-    """At most so many: the slowest 1 %, and of the rest, by x, one in so many."""
+    """At most so many: the slowest, and of the rest, by x, one in so many."""
     known = [one for one in points if one.ttft is not None]
     if len(known) <= most:
         return sorted(known, key=lambda one: one.x)
     known.sort(key=lambda one: -(one.ttft or 0.0))
-    slow = min(ceil(len(known) * SLOWEST), most // 2)
+    slow = _slowest(len(known), most)
     rest = sorted(known[slow:], key=lambda one: one.x)
     step = ceil(len(rest) / (most - slow))
     return sorted([*known[:slow], *rest[::step]], key=lambda one: one.x)
+
+
+def _slowest(count: int, most: int) -> int:
+    return min(ceil(count * SLOWEST), most // 2)
 
 
 def by_length(result: BenchResult, looks: Mapping[str, Look]) -> Chart:
@@ -277,8 +281,8 @@ def _left_out(found: Points) -> Iterator[str]:
             drawn = len(thinned(points, MOST))
             yield (
                 f"Of {len(points):,} requests of {told(arm)}, {drawn:,} are drawn: the slowest "
-                f"{100 * SLOWEST:.0f} % and evenly chosen ones of the rest. Lines and table are of "
-                "all."
+                f"{_slowest(len(points), MOST):,} and evenly chosen ones of the rest. Lines and "
+                "table are of all."
             )
 
 

@@ -6,6 +6,8 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
 from gateway.bench.report import points
 from gateway.bench.report.looks import looks
 from gateway.bench.report.points import Point, thinned
@@ -34,7 +36,20 @@ def test_what_thinning_left_out_is_said() -> None:
     assert chart.figure is not None
     drawn = len(chart.figure["data"][0]["x"])
     (said,) = [note for note in chart.notes if note.startswith("Of 4,000")]
-    assert said.startswith(f"Of 4,000 requests of a, {drawn:,} are drawn: the slowest 1 %")
+    assert said.startswith(f"Of 4,000 requests of a, {drawn:,} are drawn: the slowest 40 and")
+
+
+def test_of_very_many_it_does_not_say_that_all_slow_ones_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From 75,000 requests on, the slowest 1 % are more than half of what may be drawn."""
+    monkeypatch.setattr(points, "MOST", 10)
+    result = result_of([round_of("a", 1, samples([float(n) for n in range(4000)]))])
+    chart = points.by_length(result, looks(["a"]))
+    assert chart.figure is not None
+    drawn = chart.figure["data"][0]["y"]
+    assert [value in drawn for value in (3994.0, 3995.0, 3999.0)] == [False, True, True]
+    assert any("are drawn: the slowest 5 and" in note for note in chart.notes)
 
 
 def test_lengths_are_grouped_evenly_and_alike_for_all_arms() -> None:
