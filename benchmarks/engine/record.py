@@ -137,7 +137,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks.engine.record",
         description="Run `gateway bench` over engines of vLLM's CPU build that differ in their "
         "chunk size, for `gateway sim --fit`. Needs a quiet machine, 2.5 GB of memory for each "
-        "engine and a quarter of an hour. See docs/real-engine.md.",
+        "engine and eight minutes. See docs/real-engine.md.",
     )
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="for the results")
     parser.add_argument(
