@@ -58,7 +58,7 @@ def sim(
         str | None, typer.Option(envvar="VLLM_API_KEY", help="Asked for as a Bearer token.")
     ] = None,
     calibration: Annotated[
-        Path | None, typer.Option(help="Step times from what --fit wrote, not the preset's.")
+        Path | None, typer.Option(help="Simulate the engine that --fit wrote of, not the preset's.")
     ] = None,
     fit: Annotated[
         list[str] | None,
@@ -99,14 +99,19 @@ def sim(
     if json_file is not None:
         raise typer.BadParameter("is for --fit", param_hint="--json")
     fitted = None if calibration is None else read(calibration).machine
+    if block_size is None and fitted is not None:
+        block_size = fitted.block_size
+    if max_num_seqs is None:
+        most = DEFAULTS.max_num_seqs if fitted is None else fitted.max_num_seqs
+        max_num_seqs = min(most, max_num_batched_tokens)
     try:
         config = EngineConfig(
             model=model,
             preset=preset,
             latency=None if fitted is None else fitted.latency,
             max_num_batched_tokens=max_num_batched_tokens,
-            max_num_seqs=max_num_seqs or min(DEFAULTS.max_num_seqs, max_num_batched_tokens),
-            block_size=block_size or (None if fitted is None else fitted.block_size),
+            max_num_seqs=max_num_seqs,
+            block_size=block_size,
             num_gpu_blocks=num_gpu_blocks,
             max_model_len=max_model_len,
             prefix_caching=prefix_caching,

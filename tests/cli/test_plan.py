@@ -183,7 +183,7 @@ def test_a_simulated_engine_takes_its_step_times_from_it(calibration: Path) -> N
         assert process.stdout is not None
         line = process.stdout.readline()
         assert "model simulated, calibration.json, max_num_batched_tokens 2048" in line
-        assert "block_size 16" in line
+        assert "max_num_seqs 32, block_size 16" in line, "as plan takes it from there"
     finally:
         process.terminate()
         process.communicate(timeout=30)

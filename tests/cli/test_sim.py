@@ -59,6 +59,8 @@ def test_it_starts_says_what_it_simulates_and_stops() -> None:
             "must be greater than or equal to max_num_seqs (128)",
         ),
         (("--speed", "0"), "speed must be above 0"),
+        (("--block-size", "0"), "block_size must be above 0"),
+        (("--max-num-seqs", "0"), "max_num_seqs must be above 0"),
     ],
 )
 def test_flags_no_engine_would_start_with_are_refused(
