@@ -96,7 +96,8 @@ def engines_of(given: Sequence[str], arms: Sequence[str]) -> list[Engine]:
     for one in given:
         name, _, url = one.partition("=")
         if not name or not url or not head.fits(name):
-            raise typer.BadParameter(f"{one!r} is no NAME=URL", param_hint="--engine")
+            # Not repeated: an address without a name may hold a password.
+            raise typer.BadParameter("takes NAME=URL", param_hint="--engine")
         found.append(Engine(name, _root(url, "--engine"), name if name in arms else ""))
     return found
 

@@ -153,7 +153,7 @@ def _left_out(path: Path, count: int) -> str:
 def _replayed(
     lines: Sequence[_Logged], shared: str, salt: str, output_tokens: int | None
 ) -> list[Talk]:
-    heads = _shared(lines)
+    openings = _shared(lines)
     longest: dict[str, int] = {}
     for place, line in enumerate(lines):
         name = _session(line, place)
@@ -164,11 +164,11 @@ def _replayed(
     found = []
     for place, line in enumerate(lines):
         name = _session(line, place)
-        head = shared[: _characters(heads[name])]
-        rest = max(1, _characters(line.prompt_tokens or 0) - len(head))
+        opening = shared[: _characters(openings[name])]
+        rest = max(1, _characters(line.prompt_tokens or 0) - len(opening))
         session = f"bench-{salt}-{line.session}" if line.session else ""
         answer = output_tokens or line.completion_tokens or 1
-        found.append(Talk(head, (own[name][:rest],), answer, session))
+        found.append(Talk(opening, (own[name][:rest],), answer, session))
     return found
 
 
