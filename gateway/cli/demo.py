@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gateway.cli.console import INSTALL, installed
 from gateway.cli.result_file import check_writable
 from gateway.demo.plan import Plan
 from gateway.demo.run import Demo
+from gateway.demo.screen import Screen
 from gateway.errors import GatewayError
 
 
@@ -52,7 +52,7 @@ def demo(
         Plan(speed),
         requests=requests,
         concurrency=concurrency,
-        console=Console(),
+        console=Screen(),
         web=installed() and requests is None if web is None else web,
     )
     asyncio.run(run.run())

@@ -78,15 +78,16 @@ class Demo:
                     await work
             finally:
                 stopped.cancel()
-                if not self._console.is_terminal:
-                    # Where the table is printed once, its last line is left open.
-                    self._console.line()
                 # The gateway first: engines that vanish under it would look like failures.
                 for child in reversed(self.children):
                     child.stop()
                 if self.tally is not None:
                     # The last lines of the log, written when the gateway ended.
                     self.tally.follow()
+                if not self._console.is_terminal:
+                    # Where the table is printed once, its last line is left open. Last of all,
+                    # since it fails if nobody reads on.
+                    self._console.line()
 
     async def _work(self, folder: Path) -> None:
         url = await self._start(folder)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
+import contextlib
+import errno
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -10,6 +18,21 @@ from gateway.demo.plan import MODEL, Plan
 from gateway.demo.tally import Tally
 
 NO_VERDICT = "Verdict: none yet. The gateway gives none until it weighs evidence."
+
+
+class Screen(Console):
+    """A console whose reader may leave, as `| head` does: an error like any other.
+
+    Rich ends the process there, which within a task takes the event loop down with a traceback.
+    """
+
+    def on_broken_pipe(self) -> None:
+        """Raises:
+        BrokenPipeError: always; nothing is written after it.
+        """
+        with contextlib.suppress(SystemExit):
+            super().on_broken_pipe()
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def render(
@@ -32,6 +55,8 @@ def addresses(plan: Plan, url: str, web_url: str | None) -> Table:
         web_url: as for `render`.
     """
     table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     table.add_row("Base URL", f"{url}/v1")
     table.add_row("", "(Anthropic's clients add the /v1 themselves)")
     table.add_row("Key", plan.key)
@@ -44,7 +69,7 @@ def addresses(plan: Plan, url: str, web_url: str | None) -> Table:
 def _arms(tally: Tally, weights: dict[str, float], speed: float) -> Table:
     unit = "ms" if speed == 1 else "simulated ms"
     table = Table(title=f"Time to first token, as the gateway measured it ({unit})")
-    table.add_column("Arm")
+    table.add_column("Arm", no_wrap=True)
     for name in ("Weight", "Requests", "Errors", "P50", "P90", "P99", "Cached"):
         table.add_column(name, justify="right")
     for name, arm in tally.arms.items():
@@ -70,8 +95,16 @@ def _notes(plan: Plan, url: str) -> Text:
     lines += [
         NO_VERDICT,
         "Change the split from another shell:",
+        *_path(),
         f"  export GATEWAY_URL={url}",
         f"  export GATEWAY_ADMIN_KEY={plan.admin_key}",
         f"  gateway canary set {MODEL} chunk-512=90 chunk-64=10",
     ]
     return Text("\n".join(lines), overflow="fold")
+
+
+def _path() -> list[str]:
+    """For other shells: `make demo` put this program where theirs do not look."""
+    if shutil.which("gateway"):
+        return []
+    return [f"  export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH"]

@@ -122,6 +122,24 @@ def test_a_gateway_that_dies_ends_the_demo_with_a_sentence(tmp_path: Path) -> No
     assert not [pid for pid in children if alive(pid)]
 
 
+@pytest.mark.timeout(120)
+def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
+    said = tmp_path / "errors.txt"
+    arguments = ["--requests", "5", "--speed", "100"]
+    with said.open("wb") as errors:
+        process = subprocess.Popen([*DEMO, *arguments], stdout=subprocess.PIPE, stderr=errors)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        children = await_children(process, 2)
+        assert process.wait(20) == 1
+    finally:
+        process.kill()
+    assert said.read_bytes() == b""
+    assert not [pid for pid in children if alive(pid)]
+
+
 def test_a_file_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
     arguments = ["--json", str(tmp_path / "nowhere" / "out.json")]
     done = subprocess.run([*DEMO, *arguments], capture_output=True, text=True, timeout=30)

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from gateway.demo import run
+from gateway.demo.children import Child
 from gateway.demo.plan import Plan
 from gateway.demo.run import Demo
 from gateway.errors import GatewayError
@@ -38,6 +39,23 @@ class Ends(Demo):
         raise GatewayError("gateway ended")
 
 
+class Unread(Console):
+    """Its reader has left: what rich does then is to end the process."""
+
+    def line(self, count: int = 1) -> None:
+        raise SystemExit(1)
+
+
+class Engine(Child):
+    """A child that is no process."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
 async def end(demo: Demo) -> str:
     """How it ends; nothing holds the error afterwards."""
     try:
@@ -57,3 +75,15 @@ async def test_requests_that_fail_with_the_gateway_are_told_once(
     assert await end(demo) == "gateway ended"
     gc.collect()  # only now asyncio would tell of a failure that nobody has looked at
     assert caplog.messages == []
+
+
+async def test_a_reader_that_leaves_before_the_end_leaves_no_child(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run, "Traffic", FakeTraffic)
+    demo = Ends(Plan(1.0), requests=5, concurrency=2, console=Unread(file=io.StringIO()), web=False)
+    engine = Engine()
+    demo.children.append(engine)
+    with pytest.raises(SystemExit):
+        await demo.run()
+    assert engine.stopped
