@@ -143,7 +143,9 @@ def _unknown_key(path: Path, section: type[BaseModel]) -> Fault:
     name = str(path[-1])
     allowed = list(section.model_fields)
     near = get_close_matches(name, allowed, n=1)
-    hint = f", did you mean {near[0]}?" if near else "."
+    # A model that is not indented stands beside models, not below.
+    apart = "; indent it if it belongs to a name above." if len(path) == 1 else "."
+    hint = f", did you mean {near[0]}?" if near else apart
     return Fault(
         (*path[:-1], masked(name)), f"unknown key{hint} Allowed here: {', '.join(allowed)}"
     )

@@ -19,6 +19,27 @@ _QUOTED_NAME = re.compile(r"(alias|handle|tag|anchor) (['\"]).*\2", re.DOTALL)
 # they stand as two characters nobody types, of the same length so that columns in faults hold.
 _BARE_REFERENCE = re.compile(r"\$\{([^\s{}\[\],\"'#]*)\}")
 _OPEN, _CLOSE = "\uf8f0", "\uf8f1"
+# What PyYAML says of the usual slips, in words that say what to look for. {line} is where what
+# it was reading began, since it notices only later.
+_SLIPS = (
+    (
+        "expected <block end>, but found '<scalar>'",
+        "text behind a quoted value, or a quote that is not closed above",
+    ),
+    (
+        "expected <block end>",
+        "does not line up with what stands above: names that belong together begin in one column",
+    ),
+    (
+        "mapping values are not allowed",
+        "a colon that cannot stand here: the line is indented too far, the one above lacks its "
+        "colon, or a value with a colon needs quotes",
+    ),
+    ("could not find expected ':'", "the name in line {line} has no colon behind it"),
+    ("expected ',' or", "the bracket opened in line {line} lacks a comma or its end before this"),
+    ("found unexpected end of stream", "the quote opened in line {line} is not closed"),
+    ("expected alphabetic", "a value that begins with * or & needs quotes"),
+)
 _UNWANTED_TAGS = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 
 
@@ -134,4 +155,6 @@ def _syntax(error: yaml.MarkedYAMLError, label: str) -> str:
     problem = _QUOTED_NAME.sub(r"\1", error.problem or "cannot be read")
     if "\\t" in problem:
         problem = "a tab, where YAML wants spaces"
-    return f"{label}: {where}: {problem}"
+    began = (error.context_mark or mark).line + 1 if mark else ""
+    plain = (words.format(line=began) for slip, words in _SLIPS if problem.startswith(slip))
+    return f"{label}: {where}: {next(plain, problem)}"

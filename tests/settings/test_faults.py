@@ -162,6 +162,11 @@ CASES: list[tuple[str, Any, str]] = [
     ("keys/0/name", ABSENT, "is missing: a name tells keys apart in logs and metrics"),
     ("keys/0/arms", "some", "must be any, none, or a list of arms"),
     ("keys/0/requests_per_minute", 0, "must be a whole number, at least 1"),
+    (
+        "llama-3-70b",
+        {"arms": {}},
+        "unknown key; indent it if it belongs to a name above. Allowed here: server, admin, ",
+    ),
     ("sever", {}, "unknown key, did you mean server? Allowed here: server, admin, metrics, "),
 ]
 

@@ -70,12 +70,39 @@ def test_names_must_be_text(tmp_path: Path) -> None:
     assert found == ['metrics."": YAML does not read this name as text: put it in quotes']
 
 
+COLON = (
+    "a colon that cannot stand here: the line is indented too far, the one above lacks its colon, "
+    "or a value with a colon needs quotes"
+)
+COLUMN = "does not line up with what stands above: names that belong together begin in one column"
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
         ("[a, b]", "x.yaml: must be a mapping with models, backends and keys"),
         ("just text", "x.yaml: must be a mapping with models, backends and keys"),
-        ("a: b: c", "x.yaml: line 1, column 5: mapping values are not allowed here"),
+        ("a: b: c", f"x.yaml: line 1, column 5: {COLON}"),
+        ("server:\n  host: x\n    port: 1", f"x.yaml: line 3, column 9: {COLON}"),
+        ("server:\n  host x\n  port: 1", f"x.yaml: line 3, column 7: {COLON}"),
+        ("server:\n  host: x\n port: 1", f"x.yaml: line 3, column 2: {COLUMN}"),
+        ("keys:\n  - name: a\n   key: b", f"x.yaml: line 3, column 4: {COLUMN}"),
+        (
+            "server:\n  host: x\n  port 1\nmodels: {}",
+            "x.yaml: line 4, column 1: the name in line 3 has no colon behind it",
+        ),
+        (
+            "arms:\n  a: {weight: 1, backends: [x]\n  b: {weight: 1}",
+            "x.yaml: line 3, column 3: the bracket opened in line 2 lacks a comma or its end "
+            "before this",
+        ),
+        ("a: 1\nb: 'c\nd: 2", "x.yaml: line 3, column 5: the quote opened in line 2 is not closed"),
+        (
+            'a: "b\nc: "d"',
+            "x.yaml: line 2, column 5: text behind a quoted value, or a quote that is not closed "
+            "above",
+        ),
+        ("a: *", "x.yaml: line 1, column 5: a value that begins with * or & needs quotes"),
         ("a:\n\tb: 1", "x.yaml: line 2, column 1: a tab, where YAML wants spaces"),
         ("a: *nowhere", "x.yaml: line 1, column 4: found undefined alias"),
         (
