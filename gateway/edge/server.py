@@ -60,9 +60,8 @@ class Server(uvicorn.Server):
         delay = 0.0 if sig == signal.SIGINT else settings.drain_delay
         self.config.timeout_graceful_shutdown = math.ceil(settings.drain_timeout)
         log.info(
-            "draining: new requests are accepted for another %g s, then open ones have %d s; "
-            "a second signal ends at once",
-            delay,
+            "draining: %sopen requests have %d s to finish; a second signal ends at once",
+            f"new requests are accepted for another {delay:g} s, then " if delay else "",
             self.config.timeout_graceful_shutdown,
         )
         loop = asyncio.get_running_loop()

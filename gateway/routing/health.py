@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable
 
 import httpx
@@ -90,7 +93,8 @@ class Prober:
             up = backend.up and backend.probe_failures < self._failures
         if up is not backend.up:
             state = "up" if up else f"down ({backend.trouble or 'no probe ended'})"
-            logger.warning("backend %s is %s", backend.name, state)
+            level = logging.INFO if up else logging.WARNING
+            logger.log(level, "backend %s is %s", backend.name, state)
         backend.up = up
 
 
@@ -122,5 +126,19 @@ class HttpProbe:
                 return healthy
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             by = " by its proxy" if backend.settings.proxy else ""
-            backend.trouble = f"no answer{by}: {error or type(error).__name__}"
+            backend.trouble = f"no answer{by}: {_reason(error)}"
             return False
+
+
+def _reason(error: BaseException) -> str:
+    """What the system said; httpx itself says "All connection attempts failed" of anything."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, BaseExceptionGroup):  # one for each address of a name
+            cause = cause.exceptions[0]
+        # TLS and names that are not found count errors of their own, and httpx repeats their words.
+        other = isinstance(cause, ssl.SSLError | socket.gaierror)
+        if isinstance(cause, OSError) and cause.errno and not other:
+            return os.strerror(cause.errno)
+        cause = cause.__cause__ or cause.__context__
+    return str(error) or type(error).__name__

@@ -132,3 +132,4 @@ async def test_ctrl_c_ends_without_the_delay(tmp_path: Path, content: dict[str, 
         assert time.monotonic() - start < SLACK
         assert len(it.lines) == 1
         assert "Traceback" not in it.said and "ERROR" not in it.said
+        assert "draining: open requests have" in it.said

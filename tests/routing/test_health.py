@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 
@@ -89,7 +90,10 @@ async def test_the_first_round_comes_at_once_and_confirms(bench: Bench) -> None:
     assert bench.changed == []
 
 
-async def test_down_after_two_failures_in_a_row_and_up_after_one_success(bench: Bench) -> None:
+async def test_down_after_two_failures_in_a_row_and_up_after_one_success(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     backend = bench.table.backends["a1"]
     bench.answers["a1"] = sick
     await bench.rounds.next()
@@ -101,6 +105,7 @@ async def test_down_after_two_failures_in_a_row_and_up_after_one_success(bench: 
     await bench.rounds.next()
     assert backend.up
     assert bench.changed == [("a1", False), ("a1", True)]
+    assert [one.levelname for one in caplog.records] == ["WARNING", "INFO"]
 
 
 async def test_failures_count_only_in_a_row(bench: Bench) -> None:
@@ -220,6 +225,16 @@ async def test_no_answer_is_not_healthy(make_table: MakeTable, error: Exception)
         raise error
 
     assert not await ask(make_table, answer)
+
+
+async def test_the_reason_is_the_systems(make_table: MakeTable) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        table = make_table({"llama": {"a": (1, ["a1"])}}, backends={"a1": {"url": url}})
+        async with aclosing(Clients()) as clients:
+            assert not await HttpProbe(clients)(table.backends["a1"])
+    assert table.backends["a1"].trouble == "no answer: Connection refused"
 
 
 async def test_the_network_is_asked_directly_whatever_proxy_the_environment_names(
