@@ -9,7 +9,6 @@ import typer
 from gateway.admin.backend_view import BackendView
 from gateway.admin.views import ModelView
 from gateway.cli.remote import (
-    DEFAULT_URL,
     AdminKey,
     AsJson,
     Remote,
@@ -26,7 +25,7 @@ Name = Annotated[str, typer.Argument(help="The backend's name in the configurati
 
 @app.callback(invoke_without_command=True)
 def backends(
-    context: typer.Context, url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False
+    context: typer.Context, url: Url = None, key: AdminKey = "", as_json: AsJson = False
 ) -> None:
     """List the servers behind a gateway; `out` takes one out, `in` puts it back.
 
@@ -41,7 +40,7 @@ def backends(
 
 
 @app.command("list")
-def list_backends(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -> None:
+def list_backends(url: Url = None, key: AdminKey = "", as_json: AsJson = False) -> None:
     """List every backend with its state and load.
 
     Example: gateway backends list --json
@@ -61,7 +60,7 @@ def list_backends(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = 
 
 
 @app.command("times")
-def times(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -> None:
+def times(url: Url = None, key: AdminKey = "", as_json: AsJson = False) -> None:
     """Show where the time to first token went lately: gateway, network, engine's queue, prefill.
 
     Means of streamed requests over some minutes, of the gateway's own figures and those the
@@ -91,9 +90,7 @@ def times(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -
 
 
 @app.command("out")
-def take_out(
-    name: Name, url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False
-) -> None:
+def take_out(name: Name, url: Url = None, key: AdminKey = "", as_json: AsJson = False) -> None:
     """Send a backend nothing more; what runs on it finishes. It stays out across restarts.
 
     Example: gateway backends out vllm-b
@@ -109,9 +106,7 @@ def take_out(
 
 
 @app.command("in")
-def put_back(
-    name: Name, url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False
-) -> None:
+def put_back(name: Name, url: Url = None, key: AdminKey = "", as_json: AsJson = False) -> None:
     """Let a backend serve again.
 
     Example: gateway backends in vllm-b

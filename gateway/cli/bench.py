@@ -25,8 +25,9 @@ from gateway.bench.watch.watches import Watched
 from gateway.cli import bench_subject
 from gateway.cli.address import option
 from gateway.cli.key_form import origin
-from gateway.cli.remote import ADMIN_KEY_VARIABLE, DEFAULT_URL
+from gateway.cli.remote import ADMIN_KEY_VARIABLE
 from gateway.cli.result_file import check_writable
+from gateway.cli.usual_file import DEFAULT_URL
 from gateway.clients.setup import KEY_VARIABLE
 from gateway.errors import GatewayError
 from gateway.records import Api

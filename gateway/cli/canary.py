@@ -9,7 +9,6 @@ import typer
 
 from gateway.admin.views import ArmView, ChangeView, ModelView
 from gateway.cli.remote import (
-    DEFAULT_URL,
     AdminKey,
     AsJson,
     Remote,
@@ -35,7 +34,7 @@ def set_weights(
     revision: Annotated[
         int | None, typer.Option(help="Change nothing unless this revision is in force.")
     ] = None,
-    url: Url = DEFAULT_URL,
+    url: Url = None,
     key: AdminKey = "",
     as_json: AsJson = False,
 ) -> None:
@@ -60,7 +59,7 @@ def set_weights(
 @app.command("status")
 def status(
     model: Annotated[str | None, typer.Argument(help="Model id or alias; all without.")] = None,
-    url: Url = DEFAULT_URL,
+    url: Url = None,
     key: AdminKey = "",
     as_json: AsJson = False,
 ) -> None:

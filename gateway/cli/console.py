@@ -13,11 +13,11 @@ from typing import Annotated
 import httpx
 import typer
 
-from gateway.cli.address import option
 from gateway.cli.asking import trust
 from gateway.cli.connect.instructions import blocks
 from gateway.cli.connect.userfiles import Home
-from gateway.cli.remote import DEFAULT_URL, TIMEOUT, Url
+from gateway.cli.remote import TIMEOUT, Url
+from gateway.cli.usual_file import usual_address
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError
@@ -30,7 +30,7 @@ log = logging.getLogger("gateway.console")
 
 
 def console(
-    url: Url = DEFAULT_URL,
+    url: Url = None,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any.")] = PORT,
     metrics_key: Annotated[
@@ -61,7 +61,7 @@ def console(
     """
     if not installed():
         raise GatewayError(INSTALL)
-    root = option(url).root
+    root = usual_address(url).root
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )

@@ -134,4 +134,5 @@ Clients then need three things:
   model     llama-3-70b
 
 gateway connect CLIENT says what to set, or sets it; gateway doctor finds out
-why a client fails."""
+why a client fails; gateway canary and gateway backends steer it. Where a
+gateway.yaml stands they take its keys."""

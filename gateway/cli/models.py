@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gateway.admin.views import ModelView
 from gateway.cli.remote import (
-    DEFAULT_URL,
     AdminKey,
     AsJson,
     Remote,
@@ -15,7 +14,7 @@ from gateway.cli.remote import (
 )
 
 
-def models(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -> None:
+def models(url: Url = None, key: AdminKey = "", as_json: AsJson = False) -> None:
     """List the models clients may name, their arms and how many servers can answer now.
 
     Example: gateway models --url http://gateway.internal:8080

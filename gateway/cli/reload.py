@@ -5,10 +5,10 @@ from __future__ import annotations
 import typer
 
 from gateway.admin.views import ReloadView
-from gateway.cli.remote import DEFAULT_URL, AdminKey, AsJson, Remote, Url, show_json
+from gateway.cli.remote import AdminKey, AsJson, Remote, Url, show_json
 
 
-def reload(url: Url = DEFAULT_URL, key: AdminKey = "", as_json: AsJson = False) -> None:
+def reload(url: Url = None, key: AdminKey = "", as_json: AsJson = False) -> None:
     """Have a running gateway read its configuration anew, and say what changed.
 
     A configuration with faults changes nothing: every fault is listed and the status is 1.

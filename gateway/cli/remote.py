@@ -13,29 +13,35 @@ import httpx
 import typer
 from rich.console import Console
 
-from gateway.cli.address import option
 from gateway.cli.asking import client
 from gateway.cli.key_form import origin, sendable
 from gateway.cli.table import plain_table
+from gateway.cli.usual_file import USUAL_FILE, usual_address, usual_admin_key, usual_file
 from gateway.errors import GatewayError
 
 TIMEOUT = 10.0
 
 ADMIN_KEY_VARIABLE = "GATEWAY_ADMIN_KEY"
+IN_FILE = f"admin.key of {USUAL_FILE}"
 
-Url = Annotated[str, typer.Option("--url", envvar="GATEWAY_URL", help="Where the gateway listens.")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="GATEWAY_URL",
+        help="Where the gateway listens; else as gateway.yaml says, if there, or port 8080 here.",
+    ),
+]
 AdminKey = Annotated[
     str,
     typer.Option(
         "--key",
         envvar=ADMIN_KEY_VARIABLE,
-        help="admin.key of its configuration.",
+        help="admin.key of its configuration; of gateway.yaml, if there.",
         show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the admin API's answer, for programs.")]
-
-DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 class Remote:
@@ -50,12 +56,15 @@ class Remote:
         typer.BadParameter: the address is none, or there is no key.
     """
 
-    def __init__(self, url: str, key: str, source: str = "--key") -> None:
-        self._url = option(url).root
-        self._source = origin(key, ADMIN_KEY_VARIABLE, source)
+    def __init__(self, url: str | None, key: str, source: str = "--key") -> None:
+        address = usual_address(url)
+        self._url = address.root
+        self._source = origin(key, ADMIN_KEY_VARIABLE, source) if key else IN_FILE
+        key = key or usual_admin_key(address)
         if not key:
             raise typer.BadParameter(
-                f"needed: set {ADMIN_KEY_VARIABLE} to admin.key of the gateway's configuration",
+                f"needed: set {ADMIN_KEY_VARIABLE} to admin.key of the gateway's configuration"
+                + _why_none(),
                 param_hint=source,
             )
         if not sendable(key):
@@ -128,6 +137,11 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def percent(share: float) -> str:
     """A share from 0 to 1 as people write it."""
     return f"{100 * share:.3g} %"
+
+
+def _why_none() -> str:
+    """Why the file that stands here gave no admin key; nothing where there is no file."""
+    return "; gateway.yaml here has faults, or is another gateway's" if usual_file() else ""
 
 
 def _actor() -> str:

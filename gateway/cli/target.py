@@ -16,12 +16,11 @@ from gateway.cli.address import configured, option
 from gateway.cli.answering import listed, unlisted
 from gateway.cli.asking import Asker, Reply
 from gateway.cli.key_form import flaws, origin
-from gateway.cli.remote import DEFAULT_URL
+from gateway.cli.usual_file import DEFAULT_URL, usual_file
 from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError
 from gateway.settings import Settings, load
 
-USUAL_FILE = Path("gateway.yaml")
 PATIENCE = 3.0
 """Seconds a gateway has to name its models; without an answer the file or --model counts."""
 
@@ -45,11 +44,6 @@ class Found:
 
     target: Target
     remarks: tuple[str, ...]
-
-
-def usual_file() -> Path | None:
-    """The configuration file that counts where none is named: one in the working directory."""
-    return USUAL_FILE if USUAL_FILE.is_file() else None
 
 
 def find(wanted: Wanted) -> Found:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gateway.admin.views import RequestView
-from gateway.cli.remote import DEFAULT_URL, AdminKey, AsJson, Remote, Url, percent, show_json
+from gateway.cli.remote import AdminKey, AsJson, Remote, Url, percent, show_json
 from gateway.records import NoToken
 
 NO_TOKEN = {
@@ -24,7 +24,7 @@ NO_TOKEN = {
 
 def why(
     request_id: Annotated[str, typer.Argument(help="From the reply's x-request-id header.")],
-    url: Url = DEFAULT_URL,
+    url: Url = None,
     key: AdminKey = "",
     as_json: AsJson = False,
 ) -> None:

@@ -24,7 +24,7 @@ _OPEN, _CLOSE = "\uf8f0", "\uf8f1"
 _SLIPS = (
     (
         "expected <block end>, but found '<scalar>'",
-        "text behind a quoted value, or a quote that is not closed above",
+        "text that goes on from nothing: a name without its colon, or an unclosed quote above",
     ),
     (
         "expected <block end>",

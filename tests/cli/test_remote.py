@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.admin.fake import ADMIN_KEY, READ_KEY, FakeControl, settings
+from tests.settings.samples import OTHER_KEY, changed
 
 Run = Callable[..., Any]
 
@@ -71,6 +74,68 @@ def test_no_key(run: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("models")
     assert result.status == 2
     assert "GATEWAY_ADMIN_KEY" in result.err
+
+
+def beside(folder: Path, url: str, **changes: Any) -> None:
+    """Write a gateway.yaml of the gateway that listens at `url`."""
+    server = {"host": "127.0.0.1", "port": int(url.rpartition(":")[2])}
+    admin = {"key": OTHER_KEY}
+    content = changed(("server", server), ("admin", admin), *changes.items())
+    (folder / "gateway.yaml").write_text(json.dumps(content))
+
+
+@pytest.fixture
+def no_key(url: str, control: FakeControl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    control.settings = settings(admin={"key": OTHER_KEY})
+    monkeypatch.delenv("GATEWAY_ADMIN_KEY")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_key_of_the_file_that_stands_there(
+    run: Run, url: str, tmp_path: Path, no_key: None
+) -> None:
+    beside(tmp_path, url)
+    assert run("models").status == 0
+
+
+def test_a_wrong_key_of_the_file_is_named_so(
+    run: Run, url: str, tmp_path: Path, no_key: None, control: FakeControl
+) -> None:
+    beside(tmp_path, url)
+    control.settings = settings()
+    result = run("models")
+    assert result.status == 1 and "which admin.key of gateway.yaml gave" in result.err
+
+
+def test_the_files_key_is_for_the_gateway_it_configures(
+    run: Run, url: str, tmp_path: Path, no_key: None
+) -> None:
+    beside(tmp_path, "http://127.0.0.1:1")
+    result = run("models")
+    assert result.status == 2 and "GATEWAY_ADMIN_KEY" in result.err
+
+
+def test_the_address_of_the_file_that_stands_there(
+    run: Run, url: str, tmp_path: Path, no_key: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside(tmp_path, url)
+    monkeypatch.delenv("GATEWAY_URL")
+    assert run("models").status == 0
+    monkeypatch.setenv("GATEWAY_URL", "http://127.0.0.1:1")
+    assert "GATEWAY_ADMIN_KEY" in run("models").err, "the environment comes first"
+
+
+def test_a_file_with_faults_has_no_key(run: Run, url: str, tmp_path: Path, no_key: None) -> None:
+    beside(tmp_path, url, models={})
+    result = run("models")
+    assert result.status == 2 and "GATEWAY_ADMIN_KEY" in result.err
+    assert "gateway.yaml here has faults" in result.err
+
+
+def test_a_file_without_an_admin_key(run: Run, url: str, tmp_path: Path, no_key: None) -> None:
+    beside(tmp_path, url, admin={})
+    result = run("models")
+    assert result.status == 2 and "GATEWAY_ADMIN_KEY" in result.err
 
 
 def test_a_key_no_header_can_hold(run: Run, url: str) -> None:

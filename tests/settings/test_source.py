@@ -74,6 +74,7 @@ COLON = (
     "a colon that cannot stand here: the line is indented too far, the one above lacks its colon, "
     "or a value with a colon needs quotes"
 )
+NOTHING = "text that goes on from nothing: a name without its colon, or an unclosed quote above"
 COLUMN = "does not line up with what stands above: names that belong together begin in one column"
 
 
@@ -99,9 +100,9 @@ COLUMN = "does not line up with what stands above: names that belong together be
         ("a: 1\nb: 'c\nd: 2", "x.yaml: line 3, column 5: the quote opened in line 2 is not closed"),
         (
             'a: "b\nc: "d"',
-            "x.yaml: line 2, column 5: text behind a quoted value, or a quote that is not closed "
-            "above",
+            f"x.yaml: line 2, column 5: {NOTHING}",
         ),
+        ("a: b  # c\n  oops", f"x.yaml: line 2, column 3: {NOTHING}"),
         ("a: *", "x.yaml: line 1, column 5: a value that begins with * or & needs quotes"),
         ("a:\n\tb: 1", "x.yaml: line 2, column 1: a tab, where YAML wants spaces"),
         ("a: *nowhere", "x.yaml: line 1, column 4: found undefined alias"),

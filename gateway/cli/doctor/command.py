@@ -23,8 +23,8 @@ from gateway.cli.doctor.examination import TOPICS, examine
 from gateway.cli.doctor.finding import Finding, Severity
 from gateway.cli.main import FAILED
 from gateway.cli.masking import Mask
-from gateway.cli.remote import ADMIN_KEY_VARIABLE, DEFAULT_URL, show_json
-from gateway.cli.target import usual_file
+from gateway.cli.remote import ADMIN_KEY_VARIABLE, show_json
+from gateway.cli.usual_file import DEFAULT_URL, usual_file
 from gateway.clients.setup import KEY_VARIABLE
 
 TIMEOUT = 5.0

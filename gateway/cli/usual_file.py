@@ -1,0 +1,52 @@
+"""The configuration file that counts where none is named: one in the working directory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from gateway.cli.address import Address, configured, option, parse
+from gateway.errors import ConfigError
+from gateway.settings import Settings, load
+
+USUAL_FILE = Path("gateway.yaml")
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+def usual_file() -> Path | None:
+    """None: there is none."""
+    return USUAL_FILE if USUAL_FILE.is_file() else None
+
+
+def usual_address(url: str | None) -> Address:
+    """The address that an option `--url` gives; else where the gateway of that file listens, or
+    one that nobody configured.
+
+    Raises:
+        typer.BadParameter: it is none.
+    """
+    if url is not None:
+        return option(url)
+    settings = _settings()
+    return parse(configured(settings) if settings and settings.server.port else DEFAULT_URL)
+
+
+def usual_admin_key(address: Address) -> str:
+    """admin.key of that file, for the gateway it configures: no other server is to see it.
+
+    Empty where there is none.
+    """
+    settings = _settings()
+    if settings is None or not address.same_server(parse(configured(settings))):
+        return ""
+    key = settings.admin.key
+    return "" if key is None else key.get_secret_value()
+
+
+def _settings() -> Settings | None:
+    """None, too, if the file has faults: they are not what was asked about."""
+    file = usual_file()
+    try:
+        return None if file is None else load(file, os.environ)
+    except ConfigError:
+        return None
