@@ -88,6 +88,9 @@ async def bench(subject: Subject, watched: Watched, console: Console) -> BenchRe
         if tried is None:
             raise GatewayError("Ended before the first round.")
         good, refused, simulated = tried
+        for one in refused:
+            # Now, too: whoever misspelt an arm need not wait for the rounds of the others.
+            console.print(one)
         plan = replace(plan, arms=good)
         with screen.Bar(console, plan.rounds) as bar:
             work = Bench(

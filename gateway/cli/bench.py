@@ -236,7 +236,8 @@ def bench(
             json_file.write_bytes(encode(result))
     finally:
         # A disk that is full by now does not cost what was measured.
-        show(result)
+        if result.rounds:
+            show(result)
     if not result.rounds:
         raise GatewayError("No round was complete.")
 

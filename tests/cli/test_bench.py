@@ -168,7 +168,9 @@ async def test_an_arm_that_is_none_is_left_out_and_the_rest_goes_on(tmp_path: Pa
         arguments = ("--arm", "a0", "--arm", "a7", "--requests", "8", "--rounds", "1")
         found, said = await here.result(*arguments)
     assert [arm.arm for arm in found.arms] == ["a0"]
-    assert "Arm a7 was left out: its trial request failed (status 400): Model `m`" in said
+    told = "Arm a7 was left out: its trial request failed (status 400): Model `m`"
+    assert said.startswith(told), "before the rounds"
+    assert said.count(told) == 2, "and among the remarks"
 
 
 async def test_no_arm_that_answers_is_an_error(tmp_path: Path) -> None:
@@ -212,6 +214,20 @@ async def test_ctrl_c_before_the_first_round_says_so_at_once() -> None:
         output, _ = await asyncio.wait_for(child.communicate(), 10)
     assert child.returncode == 1
     assert output == b"Ended before the first round.\n"
+
+
+async def test_ctrl_c_within_the_first_round_prints_no_empty_tables(tmp_path: Path) -> None:
+    async with site(tmp_path) as here:
+        child = await interruptible(
+            *("--arm", "a0", "--requests", "100000"), GATEWAY_URL=here.it.url, GATEWAY_KEY=KEY
+        )
+        async with asyncio.timeout(20):
+            while len(here.it.records) < 5:
+                await asyncio.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        output, _ = await asyncio.wait_for(child.communicate(), 20)
+    assert child.returncode == 1
+    assert output == b"No round was complete.\n"
 
 
 async def interruptible(*arguments: str, **env: str) -> asyncio.subprocess.Process:

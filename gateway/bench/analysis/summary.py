@@ -74,10 +74,11 @@ def measured(one: Round) -> dict[str, float | None]:
     """What engines and GPUs told in a round: of several, the lowest hit rate, the fullest memory
     and the busiest GPU's utilisation.
 
-    Only those of the round's arm count, where it is known whose they are: another arm's idle.
+    Only those of the round's arm count, where it is known whose they are: another arm's idle. A
+    round without an arm is split among all of them.
     """
-    engines = [use for use in one.engines if use.arm in ("", one.arm)]
-    gpus = [use for use in one.gpus if use.arm in ("", one.arm)]
+    engines = [use for use in one.engines if not one.arm or use.arm in ("", one.arm)]
+    gpus = [use for use in one.gpus if not one.arm or use.arm in ("", one.arm)]
     return {
         "hit_rate": _lowest(use.hit_rate for use in engines),
         "kv_usage_peak": _highest(use.kv_usage_peak for use in engines),

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from gateway.bench.report.parts import told
 from gateway.bench.report.repeat import described
+from gateway.bench.report.words import failures
 from gateway.bench.results import ArmSummary, BenchResult, Round, Spread, ThresholdCheck
 
 MOST_PLOT_COLUMNS = 76
@@ -72,6 +73,7 @@ def render(result: BenchResult) -> RenderableType:
         parts.append(_resources(result.arms))
     parts += [Text("\nP90 TTFT of each round", style="italic"), _trend(result.arms)]
     for title, lines in (
+        ("Failed requests", _failures(result)),
         ("Load", ["; ".join(f"{name}: {value}" for name, value in described(result.load))]),
         ("Differences", [one.sentence for one in result.comparisons]),
         ("Thresholds", _thresholds(result.thresholds)),
@@ -128,6 +130,13 @@ def _trend(arms: Sequence[ArmSummary]) -> Table:
         cells = ["-" if value is None else f"{value:.1f}" for value in values]
         table.add_row(told(arm.arm), *cells)
     return table
+
+
+def _failures(result: BenchResult) -> list[str]:
+    """A line a kind, as the report's table has it."""
+    table = failures(result)
+    rows = table.rows if table else ()
+    return [f"{arm}: {count} {kind}; the first one said: {said}" for arm, kind, count, said in rows]
 
 
 def _thresholds(checks: Sequence[ThresholdCheck]) -> list[str]:

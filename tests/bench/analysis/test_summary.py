@@ -94,6 +94,18 @@ def test_only_an_arms_own_engines_and_gpus_count() -> None:
     assert arm.figures["gpu_utilisation"].median == 0.8
 
 
+def test_a_round_that_the_gateway_splits_is_of_all_engines_and_gpus() -> None:
+    engines = (
+        EngineUse(name="x", arm="a", hit_rate=0.9, kv_usage_peak=0.2),
+        EngineUse(name="y", arm="b", hit_rate=0.7, kv_usage_peak=0.3),
+    )
+    gpus = (GpuUse(name="0", arm="a", memory_peak=0.5, utilisation=0.8),)
+    (arm,) = summarise([""], [round_of("", 1, [ok(1.0)], engines=engines, gpus=gpus)], {})
+    assert arm.figures["hit_rate"].median == 0.7
+    assert arm.figures["kv_usage_peak"].median == 0.3
+    assert arm.figures["gpu_memory_peak"].median == 0.5
+
+
 def test_what_nobody_measured_is_absent() -> None:
     (arm,) = arms_of(a=[1.0])
     assert "hit_rate" not in arm.figures and "gpu_memory_peak" not in arm.figures

@@ -9,8 +9,8 @@ import plotext
 from rich.console import Console
 
 from gateway.bench.report.screen import plot, render
-from gateway.bench.results import BenchResult, Spread, ThresholdCheck
-from tests.bench.made import arms_of
+from gateway.bench.results import BenchResult, ErrorKind, Spread, ThresholdCheck
+from tests.bench.made import arms_of, failed, ok, round_of
 from tests.bench.test_results import LOAD
 
 ARMS = arms_of(small=[100, 120, 110], large=[300, 310, 290])
@@ -59,6 +59,15 @@ def test_what_is_the_same_for_all_arms_is_said_once() -> None:
         for arm in ("small", "large")
     )
     assert "- small, large: Unknown." in shown(replace(RESULT, thresholds=checks))
+
+
+def test_what_the_first_failed_request_was_told_is_said() -> None:
+    full = failed(ErrorKind.STATUS, status=429, detail="Key `dev` is at its 32 requests at once.")
+    text = shown(replace(RESULT, rounds=(round_of("small", 1, [ok(1.0), full, full]),)))
+    assert (
+        "- small: 2 status 429; the first one said: Key `dev` is at its 32 requests at once."
+    ) in text
+    assert "Failed requests" not in shown(RESULT)
 
 
 def test_the_load_is_repeated() -> None:
