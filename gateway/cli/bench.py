@@ -146,7 +146,7 @@ def bench(
     Thresholds (--threshold NAME=LIMIT or NAME=off): p90 and p99 of the time to first token in ms,
     memory (GPU, share), gpu (utilisation, share), hit-rate (prefix cache, share).
 
-    Example: gateway bench --arm chunk-512 --arm chunk-64 --json out.json
+    Example: gateway bench --arm chunk-512 --arm chunk-2048 --json out.json
 
     Example: gateway bench --request-rate 20 --output-tokens 128 --slo-ttft-ms 500
 

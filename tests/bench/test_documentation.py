@@ -50,7 +50,7 @@ def files(folder: Path) -> dict[str, str]:
 async def test_every_command_runs(tmp_path: Path) -> None:
     async with serving(speed=50) as one, serving(speed=50) as two:
         settings = configuration(tmp_path, one.url, two.url)
-        arms = {"chunk-512": "b0", "chunk-64": "b1"}
+        arms = {"chunk-512": "b0", "chunk-2048": "b1"}
         settings["models"]["m"]["arms"] = {
             arm: {"weight": 1, "backends": [backend]} for arm, backend in arms.items()
         }
