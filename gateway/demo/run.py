@@ -15,7 +15,7 @@ from rich.live import Live
 
 from gateway.demo.children import Child
 from gateway.demo.plan import CHUNKS, MODEL, Plan
-from gateway.demo.screen import addresses, render
+from gateway.demo.screen import introduce, render
 from gateway.demo.tally import Tally
 from gateway.demo.traffic import Traffic
 from gateway.errors import GatewayError
@@ -156,14 +156,13 @@ class Demo:
         tally = self.tally
         assert tally is not None
         late = 0.0
-        if not self._console.is_terminal:
-            # There the screen is printed once, in the end: too late for who wants to use it.
-            self._console.print(addresses(self._plan, url, self._web_url))
+        introduction = introduce(self._plan, url, self._web_url)
+        self._console.print(introduction, soft_wrap=True, markup=False, highlight=False)
         with Live(console=self._console, auto_refresh=False) as live:
             while True:
                 weights = await self._weights(client)
                 tally.follow()
-                live.update(render(self._plan, url, tally, weights, self._web_url), refresh=True)
+                live.update(render(self._plan, tally, weights), refresh=True)
                 if driving.done():
                     self._check(driving)
                     if tally.requests == self._requests:

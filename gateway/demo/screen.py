@@ -35,35 +35,40 @@ class Screen(Console):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
-def render(
-    plan: Plan, url: str, tally: Tally, weights: dict[str, float], web_url: str | None
-) -> RenderableType:
-    """The whole screen.
+def introduce(plan: Plan, url: str, web_url: str | None) -> str:
+    """What clients and other shells need, in lines to copy: whoever prints them leaves them whole.
 
     Args:
         web_url: where the web console listens, if it runs.
     """
-    return Group(
-        addresses(plan, url, web_url), _arms(tally, weights, plan.speed), _notes(plan, url)
-    )
-
-
-def addresses(plan: Plan, url: str, web_url: str | None) -> Table:
-    """Where clients and browsers find it.
-
-    Args:
-        web_url: as for `render`.
-    """
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("Base URL", f"{url}/v1")
-    table.add_row("", "(Anthropic's clients add the /v1 themselves)")
-    table.add_row("Key", plan.key)
-    table.add_row("Model", MODEL)
+    lines = [
+        f"Base URL  {url}/v1",
+        "          (Anthropic's clients add the /v1 themselves)",
+        f"Key       {plan.key}",
+        f"Model     {MODEL}",
+    ]
     if web_url:
-        table.add_row("Console", f"{web_url} in a browser; sign in with the admin key below")
-    return table
+        lines.append(f"Console   {web_url} in a browser; sign in with the admin key below")
+    lines += [
+        "Change the split from another shell:",
+        *_path(),
+        f"  export GATEWAY_URL={url}",
+        f"  export GATEWAY_ADMIN_KEY={plan.admin_key}",
+        f"  gateway canary set {MODEL} chunk-512=90 chunk-64=10",
+    ]
+    return "\n".join(lines)
+
+
+def _path() -> list[str]:
+    """For other shells: `make demo` put this program where theirs do not look."""
+    if shutil.which("gateway"):
+        return []
+    return [f"  export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH"]
+
+
+def render(plan: Plan, tally: Tally, weights: dict[str, float]) -> RenderableType:
+    """What changes while it runs."""
+    return Group(_arms(tally, weights, plan.speed), _notes(plan))
 
 
 def _arms(tally: Tally, weights: dict[str, float], speed: float) -> Table:
@@ -85,26 +90,11 @@ def _arms(tally: Tally, weights: dict[str, float], speed: float) -> Table:
     return table
 
 
-def _notes(plan: Plan, url: str) -> Text:
+def _notes(plan: Plan) -> Text:
     lines = ["The engines are simulated: these times say nothing about a real machine."]
     if plan.speed != 1:
         lines.append(
             f"They run at speed {plan.speed:g}: times are the measured ones multiplied by "
             f"{plan.speed:g}, and so is what the gateway and this machine add."
         )
-    lines += [
-        NO_VERDICT,
-        "Change the split from another shell:",
-        *_path(),
-        f"  export GATEWAY_URL={url}",
-        f"  export GATEWAY_ADMIN_KEY={plan.admin_key}",
-        f"  gateway canary set {MODEL} chunk-512=90 chunk-64=10",
-    ]
-    return Text("\n".join(lines), overflow="fold")
-
-
-def _path() -> list[str]:
-    """For other shells: `make demo` put this program where theirs do not look."""
-    if shutil.which("gateway"):
-        return []
-    return [f"  export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH"]
+    return Text("\n".join([*lines, NO_VERDICT]))

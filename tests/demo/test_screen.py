@@ -7,25 +7,26 @@ import pytest
 from rich.console import Console
 
 from gateway.demo.plan import CHUNKS, Plan
-from gateway.demo.screen import render
+from gateway.demo.screen import introduce, render
 from gateway.demo.tally import Tally
 
+URL = "http://127.0.0.1:8080"
 
-def shown(plan: Plan, width: int = 80) -> str:
-    console = Console(file=io.StringIO(), width=width)
+
+def test_a_narrow_terminal_still_tells_the_arms_apart() -> None:
+    console = Console(file=io.StringIO(), width=50)
     weights = dict.fromkeys(CHUNKS, 50.0)
-    tally = Tally(Path("access.jsonl"), CHUNKS)
     with console.capture() as text:
-        console.print(render(plan, "http://127.0.0.1:8080", tally, weights, None))
-    return text.get()
+        console.print(render(Plan(1.0), Tally(Path("access.jsonl"), CHUNKS), weights))
+    assert all(f"│ {arm} " in text.get() for arm in CHUNKS)
 
 
-def test_a_narrow_terminal_still_tells_the_arms_apart_and_the_whole_key() -> None:
+def test_what_is_to_be_copied_stands_in_one_line_each() -> None:
     plan = Plan(1.0)
-    text = shown(plan, width=50)
-    assert all(f"│ {arm} " in text for arm in CHUNKS)
-    key = text[text.index("Key") + 3 : text.index("Model")]
-    assert "".join(key.split()) == plan.key
+    lines = introduce(plan, URL, "http://127.0.0.1:8090").splitlines()
+    assert f"Key       {plan.key}" in lines
+    assert f"  export GATEWAY_ADMIN_KEY={plan.admin_key}" in lines
+    assert any("http://127.0.0.1:8090 in a browser" in line for line in lines)
 
 
 def test_another_shell_is_told_where_the_command_is(
@@ -33,7 +34,7 @@ def test_another_shell_is_told_where_the_command_is(
 ) -> None:
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert f"  export PATH={tmp_path}:$PATH\n" in shown(Plan(1.0), width=200)
+    assert f"  export PATH={tmp_path}:$PATH\n" in introduce(Plan(1.0), URL, None)
     (tmp_path / "gateway").touch(mode=0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    assert "export PATH" not in shown(Plan(1.0), width=200)
+    assert "export PATH" not in introduce(Plan(1.0), URL, None)
