@@ -16,6 +16,7 @@ import typer
 from gateway.cli.asking import trust
 from gateway.cli.connect.instructions import blocks
 from gateway.cli.connect.userfiles import Home
+from gateway.cli.listening import listen
 from gateway.cli.remote import TIMEOUT, Url
 from gateway.cli.usual_file import usual_address
 from gateway.clients.profile import Profile
@@ -67,7 +68,7 @@ def console(
     )
     for noisy in ("httpx", "uvicorn.error", "nicegui"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    listener = _listen(host, port)
+    listener = listen(host, port, "Choose another with --port.")
     asyncio.run(_run(root, metrics_key, client_key, listener))
 
 
@@ -98,13 +99,3 @@ async def _run(url: str, metrics_key: str, client_key: str, listener: socket.soc
     shown = f"[{address}]" if ":" in address else address
     log.info("open http://%s:%d in a browser: the console of %s", shown, port, url)
     await uvicorn.Server(config).serve(sockets=[listener])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise OSError(
-            f"cannot listen on {host}:{port}: {error.strerror}. Choose another with --port."
-        ) from None

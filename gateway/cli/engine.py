@@ -25,7 +25,7 @@ from gateway.vllm import (
     launch,
 )
 
-app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown")
 
 
 class Form(StrEnum):

@@ -18,6 +18,7 @@ import uvicorn
 import uvloop
 
 from gateway.app import Gateway, create_app
+from gateway.cli.listening import BACKLOG, listen
 from gateway.edge.protocol import GatewayProtocol
 from gateway.edge.server import Server
 from gateway.reload import Reloader, signature
@@ -25,7 +26,6 @@ from gateway.settings import Settings, load
 
 # Clients and load balancers keep connections for a minute; closing first makes them race.
 KEEP_ALIVE = 75
-BACKLOG = 4096
 
 log = logging.getLogger("gateway")
 
@@ -105,18 +105,11 @@ async def _run(gateway: Gateway, reloader: Reloader, listener: socket.socket) ->
 
 
 def _listen(settings: Settings) -> socket.socket:
-    host, port = settings.server.host, settings.server.port
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        # Python adds the address to the reason; errors of name look-ups have numbers of their own.
-        errno = error.errno or 0
-        reason = os.strerror(errno) if errno > 0 else error.strerror
-        raise OSError(
-            f"cannot listen on {host}:{port}: {reason}. Is another gateway running? "
-            "Choose another port with server.port or GATEWAY_SERVER__PORT."
-        ) from None
+    return listen(
+        settings.server.host,
+        settings.server.port,
+        "Is another gateway running? Choose another port with server.port or GATEWAY_SERVER__PORT.",
+    )
 
 
 def _announce(settings: Settings, host: str, port: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 import uvicorn
 
 from gateway.cli.fit import calibrate
+from gateway.cli.listening import listen
 from gateway.planning.calibration import read
 from gateway.simulator.config import EngineConfig
 from gateway.simulator.presets import PRESETS
@@ -122,7 +122,7 @@ def sim(
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    listener = _listen(host, port)
+    listener = listen(host, port, "Choose another with --port.")
     machine = preset if calibration is None else calibration.name
     typer.echo(_start_line(config, machine, *listener.getsockname()[:2]))
     server = uvicorn.Config(
@@ -133,14 +133,6 @@ def sim(
         timeout_graceful_shutdown=1,
     )
     uvicorn.Server(server).run(sockets=[listener])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise OSError(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 
 def _start_line(config: EngineConfig, machine: str, host: str, port: int) -> str:

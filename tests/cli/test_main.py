@@ -166,6 +166,12 @@ def test_serve_says_where_its_address_is_set(
     assert f"--{name}" not in run("serve", "--help").out
 
 
+@pytest.mark.parametrize(("group", "command"), [("canary", "status"), ("engine", "render")])
+def test_a_group_alone_lists_its_commands(run: Run, group: str, command: str) -> None:
+    result = run(group)
+    assert f"│ {command} " in result.out + result.err
+
+
 def test_a_faulty_configuration_is_status_2_for_each_who_reads_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +193,9 @@ def test_a_failure_is_status_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
         port = taken.getsockname()[1]
         result = run("sim", "--port", str(port))
     assert (result.status, result.out) == (1, "")
-    assert result.err.startswith(f"cannot listen on 127.0.0.1:{port}: Address already in use")
+    assert result.err == (
+        f"cannot listen on 127.0.0.1:{port}: Address already in use. Choose another with --port.\n"
+    )
     monkeypatch.setenv("GATEWAY_ADMIN_KEY", "x")
     result = run("models", "--url", f"http://127.0.0.1:{port}")  # nobody listens there any more
     assert (result.status, result.out) == (1, "")
