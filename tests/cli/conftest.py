@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from time import monotonic, sleep
 from typing import NamedTuple
 
 import pytest
@@ -13,6 +11,7 @@ import uvicorn
 
 from gateway.cli.main import main
 from tests.admin.fake import ADMIN_KEY, FakeControl, application, settings
+from tests.support.served import served_beside
 
 
 class Result(NamedTuple):
@@ -48,18 +47,9 @@ def control() -> FakeControl:
 @pytest.fixture
 def url(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Where the gateway listens; the environment holds it and the admin key."""
-    config = uvicorn.Config(application(control), port=0, log_config=None, ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    deadline = monotonic() + 10
-    while not server.started:
-        assert monotonic() < deadline, "the server did not start"
-        sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    monkeypatch.setenv("GATEWAY_URL", url)
-    monkeypatch.setenv("GATEWAY_ADMIN_KEY", ADMIN_KEY)
-    yield url
-    server.should_exit = True
-    thread.join()
+    config = uvicorn.Config(application(control), log_config=None, ws="none")
+    with served_beside(config) as port:
+        url = f"http://127.0.0.1:{port}"
+        monkeypatch.setenv("GATEWAY_URL", url)
+        monkeypatch.setenv("GATEWAY_ADMIN_KEY", ADMIN_KEY)
+        yield url

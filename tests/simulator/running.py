@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.simulator.config import EngineConfig
 from gateway.simulator.engine import Engine
 from gateway.simulator.server import create_app
+from tests.support.served import served
 
 
 @dataclass
@@ -59,25 +59,11 @@ class Server:
 async def serving(**config: Any) -> AsyncIterator[Server]:
     """Serve a model `m`, a hundred times as fast as real unless told otherwise."""
     app = create_app(EngineConfig(**{"model": "m", "speed": 100.0, **config}))
-    listener = socket.create_server(("127.0.0.1", 0))
-    settings = uvicorn.Config(
-        app, log_config=None, server_header=False, timeout_graceful_shutdown=1
-    )
-    settings.load()
-    server = uvicorn.Server(settings)
-    server.lifespan = settings.lifespan_class(settings)
-    # Not `serve`: its loop looks ten times a second whether it should end.
-    await server.startup(sockets=[listener])
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    async with httpx.AsyncClient(base_url=url, trust_env=False, verify=False) as client:
-        try:
-            yield Server(url, app.state.engine, client)
-        finally:
-            await client.aclose()
-            # Nor `shutdown`, which sleeps for a tenth of a second in any case.
-            for listening in server.servers:
-                listening.close()
-            async with asyncio.timeout(5):
-                while server.server_state.connections:
-                    await asyncio.sleep(0.001)
-            await server.lifespan.shutdown()
+    settings = uvicorn.Config(app, log_config=None, server_header=False)
+    async with (
+        served(settings) as (_, port),
+        httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", trust_env=False, verify=False
+        ) as client,
+    ):
+        yield Server(f"http://127.0.0.1:{port}", app.state.engine, client)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from gateway.app import Gateway, create_app
 from gateway.edge.protocol import GatewayProtocol
 from gateway.records import Record
 from gateway.settings import Settings
+from tests.support.served import served
 
 KEY = "sk-test-0123456789abcdefghijkl"
 ADMIN_KEY = "sk-admin-0123456789abcdefghij"
@@ -91,7 +91,6 @@ async def running(
     async def unchanged() -> Settings:
         return gateway.context.settings
 
-    listener = socket.create_server(("127.0.0.1", 0))
     protocol: Any = partial(GatewayProtocol, gateway.context, gateway.paths)
     config = uvicorn.Config(
         create_app(gateway, unchanged),
@@ -100,27 +99,19 @@ async def running(
         lifespan="on",
         log_config=None,
         access_log=False,
-        timeout_graceful_shutdown=1,
     )
-    server = uvicorn.Server(config)
-    task = asyncio.create_task(server._serve([listener]))
-    while not server.started:
-        await asyncio.sleep(0.005)
     headers = {"authorization": f"Bearer {KEY}"}
-    port = listener.getsockname()[1]
-    base = f"http://127.0.0.1:{port}"
-    async with httpx.AsyncClient(base_url=base, headers=headers, trust_env=False) as client:
-        result = Running(gateway, port, client, server)
-        record = gateway.context.record
+    async with served(config) as (server, port):
+        base = f"http://127.0.0.1:{port}"
+        async with httpx.AsyncClient(
+            base_url=base, headers=headers, trust_env=False, verify=False
+        ) as client:
+            result = Running(gateway, port, client, server)
+            record = gateway.context.record
 
-        def note(one: Record) -> None:
-            record(one)
-            result.records.append(one)
+            def note(one: Record) -> None:
+                record(one)
+                result.records.append(one)
 
-        gateway.context.record = note
-        try:
+            gateway.context.record = note
             yield result
-        finally:
-            server.should_exit = True
-            await client.aclose()
-            await task
