@@ -31,9 +31,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def calibration(run: Run, folder: Path) -> Path:
+    """Fitted once, by the first test that needs it."""
     file = folder / "calibration.json"
-    # Only an engine that rests now and then tells what a request takes outside of its steps.
-    fit(run, folder, 64, 512, "--fit", f"512={folder}/open.json", "--json", str(file))
+    if not file.exists():
+        # Only an engine that rests now and then tells what a request takes outside of its steps.
+        fit(run, folder, 64, 512, "--fit", f"512={folder}/open.json", "--json", str(file))
     return file
 
 

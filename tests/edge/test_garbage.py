@@ -48,6 +48,14 @@ KINDS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def nothing_older() -> Iterator[None]:
+    """What all the other tests have imported takes the collector half a second to look at."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @contextmanager
 def no_cycles() -> Iterator[None]:
     """Expect that all within is freed without the collector."""
