@@ -27,9 +27,8 @@ WITH_TRAFFIC = (*SET_UP, "3. Traffic")
 SITTINGS = {
     (COMPARE,): (),
     ("shift-a-canary.md",): SET_UP,
-    ("connect-a-client.md",): SET_UP,
-    ("read-the-dashboard.md", "troubleshooting.md", "console.md"): WITH_TRAFFIC,
-    ("plan-a-chunk-size.md",): WITH_TRAFFIC,
+    ("connect-a-client.md", "console.md"): SET_UP,
+    ("read-the-dashboard.md", "troubleshooting.md", "plan-a-chunk-size.md"): WITH_TRAFFIC,
     ("configuration.md",): (),
 }
 """The pages read in one sitting, and the sections of `COMPARE` that have to come first."""
