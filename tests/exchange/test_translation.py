@@ -172,10 +172,21 @@ async def test_a_stream_without_done_is_complete(at: Site, dialect: Dialect) -> 
 
 @translated
 async def test_signs_of_life_fit_in_with_the_answer(at: Site, dialect: Dialect) -> None:
-    # Time for three of them, and for a pause of the machine.
-    at.play(chat_only(streams(*CHAT.frames, delay=2.0)))
-    at.configure(keepalive_interval=0.1)
-    found = events((await at.ask(dialect)).content)
+    enough = asyncio.Event()
+
+    async def late(request: Received, writer: asyncio.StreamWriter) -> None:
+        await enough.wait()
+        await answers(CHAT)(request, writer)
+
+    at.play(chat_only(late))
+    at.configure(keepalive_interval=0.05)
+    content = b""
+    async with at.client.stream("POST", dialect.path, json=dialect.streamed) as response:
+        async for part in response.aiter_raw():
+            content += part
+            if content.count(b"event:") >= 3:
+                enough.set()
+    found = events(content)
     kinds = [one["type"] for one in found]
     if dialect is MESSAGES:
         assert kinds[:3] == ["ping"] * 3 and "message_start" in kinds
