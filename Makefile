@@ -109,4 +109,5 @@ $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --require-hashes --requirement requirements.lock
 	@$(PIP) install --no-index --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q gateway  # containers often keep Python from doing it, at each start
 	@touch $@
