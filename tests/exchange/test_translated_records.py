@@ -16,17 +16,17 @@ from tests.support.site import Site, answers, chat_only, hangs_up, refuses, sile
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def totals(at: Site, name: str) -> dict[tuple[str, ...], float]:
-    """The samples of a metric by (api, outcome or reason), summed over everything else."""
+async def totals(at: Site, *names: str) -> list[dict[tuple[str, ...], float]]:
+    """The samples of each metric by (api, outcome or reason), summed over everything else."""
     page = (await at.client.get("/metrics")).text
-    found: dict[tuple[str, ...], float] = {}
+    found: dict[str, dict[tuple[str, ...], float]] = {name: {} for name in names}
     for family in text_string_to_metric_families(page):
         for sample in family.samples:
-            if sample.name == name:
+            if (sums := found.get(sample.name)) is not None:
                 labels = sample.labels
                 key = labels.get("api", ""), labels.get("outcome", labels.get("reason", ""))
-                found[key] = found.get(key, 0) + sample.value
-    return found
+                sums[key] = sums.get(key, 0) + sample.value
+    return list(found.values())
 
 
 ENDINGS = {
@@ -67,12 +67,12 @@ async def test_each_end_is_counted_once(at: Site, dialect: Dialect, ending: str)
         "gateway_no_first_token_total",
         "gateway_time_to_first_token_seconds_count",
     )
-    before = [await totals(at, name) for name in names]
+    before = await totals(at, *names)
     await at.ask(dialect)
     record = await at.record()
     assert (record.api, record.outcome, record.no_token) == (dialect.api, outcome, reason)
     assert record.backend_api == "chat"
-    after = [await totals(at, name) for name in names]
+    after = await totals(at, *names)
     new = [
         {key: value - old.get(key, 0) for key, value in now.items() if value != old.get(key, 0)}
         for old, now in zip(before, after, strict=True)
