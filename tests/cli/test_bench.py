@@ -101,7 +101,8 @@ async def test_two_arms_are_compared_round_by_round(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("api", ["chat", "completions", "messages", "responses"])
 async def test_an_engine_itself_in_every_api(tmp_path: Path, api: str) -> None:
-    async with serving(max_num_batched_tokens=512, max_num_seqs=64) as engine:
+    # As fast as real, so that no pause of the machine puts all tokens of an answer into one read.
+    async with serving(max_num_batched_tokens=512, max_num_seqs=64, speed=1.0) as engine:
         file = tmp_path / "out.json"
         arguments = ("--url", engine.url, "--engine", f"sim={engine.url}", "--api", api)
         load = ("--requests", "16", "--rounds", "1", "--output-tokens", "8", "--json", str(file))
