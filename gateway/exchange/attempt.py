@@ -80,23 +80,12 @@ class Attempt:
         Raises:
             AttemptFailed: it was not.
         """
-        connection = pool.take()
-        if connection is None:
-            connection = await self._connect(pool)
         try:
-            await self._exchange(connection, pool)
-        except StaleConnection:
-            self._answered = asyncio.get_running_loop().create_future()
             try:
-                await self._exchange(await self._connect(pool), pool)
-            except BackendFailed as error:
-                raise backend_fault(error) from None
-        except BackendFailed as error:
-            raise backend_fault(error) from None
-
-    async def _connect(self, pool: Pool) -> Connection:
-        try:
-            return await pool.connect()
+                await self._exchange(pool.take() or await pool.connect(), pool)
+            except StaleConnection:
+                self._answered = asyncio.get_running_loop().create_future()
+                await self._exchange(await pool.connect(), pool)
         except BackendFailed as error:
             raise backend_fault(error) from None
 
