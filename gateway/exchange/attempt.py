@@ -188,8 +188,11 @@ class Attempt:
         if read is None:
             return
         out, count = read
-        if count and (stream.failed is None or self._outgoing.started):
+        # Comments alone open nothing: a backend that fails behind them can still be replaced.
+        opens = count > 0 and stream.failed is None
+        if opens:
             self._outgoing.open_stream(self._headers)
+        if out and (opens or self._outgoing.started):
             self._outgoing.send(out, count)
         if stream.failed is not None:
             self._resolve(self._reported(stream.failed))
@@ -214,15 +217,15 @@ class Attempt:
         read = self._read(stream, stream.lacking, self._clock())
         if read is None:
             return
-        out, count = read
         if not (stream.terminal or stream.finished):
             error = BackendFailed(CUT, detail="stream ended without its last event")
             self._resolve(backend_fault(error))
             return
+        out, count = read
         self._outgoing.open_stream(self._headers)
         if not stream.terminal:
             out, count = out + stream.end(), count + 1
-        if count:
+        if out:
             self._outgoing.send(out, count)
         self._complete()
 

@@ -83,7 +83,7 @@ class TimeLimits:
             return
         sleep = self._longest_sleep
         if self._stream and self._paused_since is None:
-            quiet = now - max(self._outgoing.last_write, self._timeline.received)
+            quiet = now - max(self._outgoing.last_sign, self._timeline.received)
             if quiet >= self._keepalive:
                 self._outgoing.keep_alive()
                 quiet = 0.0

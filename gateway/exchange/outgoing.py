@@ -37,6 +37,7 @@ class Outgoing:
         stream: the client asked for an event stream.
         model: as the client named it.
         response_id: what a stream of the Responses API called itself.
+        last_sign: when the client last got what it may count as a sign of life.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Outgoing:
         self.status = 0
         self.bytes_out = 0
         self.events = 0
-        self.last_write = 0.0
+        self.last_sign = 0.0
         self.finished = False
 
     @property
@@ -90,8 +91,11 @@ class Outgoing:
             self._reply.start(200, [*self.headers, *self._server, *headers, *_EVENT_STREAM], None)
 
     def send(self, data: bytes, events: int) -> None:
-        """Send whole events of an open stream."""
-        self.events += events
+        """Send whole events of an open stream; none where they are comments, which many clients
+        do not count."""
+        if events:
+            self.events += events
+            self.last_sign = self._clock()
         self._write(data)
 
     def speak(self, translation: StreamTranslation | None) -> None:
@@ -101,6 +105,7 @@ class Outgoing:
     def keep_alive(self) -> None:
         """Say that the answer is still coming, in the form that this client counts."""
         self.open_stream()
+        self.last_sign = self._clock()
         if self._translation is not None:
             self._write(self._translation.keep_alive())
         else:
@@ -153,7 +158,6 @@ class Outgoing:
 
     def _write(self, data: bytes) -> None:
         self.bytes_out += len(data)
-        self.last_write = self._clock()
         self._reply.write(data)
 
     def _finish(self) -> None:

@@ -48,7 +48,9 @@ class Stream:
         self.usage: Usage | None = None
 
     def feed(self, data: bytes, now: float) -> tuple[bytes, int]:
-        """Whole events to send on, and how many they are. `now` is when the bytes were read.
+        """Whole events to send on, and how many of them say something: comments do not.
+
+        `now` is when the bytes were read.
 
         Raises:
             ValueError: an event is longer than the reader's bound.
@@ -105,6 +107,8 @@ class Stream:
                 if self.failed is not None:
                     out.pop()  # told in the gateway's own words, and nothing follows it
                     break
+            elif not event.data:
+                continue
             relayed += 1
         return relayed
 

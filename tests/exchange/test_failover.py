@@ -41,6 +41,8 @@ FAULTS: dict[str, Script] = {
 STREAM_FAULTS: dict[str, Script] = {
     "cut before its first event": streams(then=hangs_up),
     "ended before its first event": streams(),
+    "cut behind comments": streams(b": ping\n\n", b": ping\n\n", pause=0.02, then=hangs_up),
+    "ended behind comments": streams(b": ping\n\n"),
     "an error as its first event": streams(CHAT.error, b"data: [DONE]\n\n"),
     "an error with its first token": streams(CHAT.opening[0] + CHAT.tokens[0] + CHAT.error),
 }

@@ -195,10 +195,33 @@ async def test_what_cannot_be_read_after_signs_of_life(at: Site) -> None:
     assert "cannot be read" in RESPONSES.failure(response.content)["message"]
 
 
-async def test_an_engines_own_comments_pass_and_are_no_token(at: Site) -> None:
-    comment = b": keep-alive\n\n"
-    at.play(streams(comment, comment, *CHAT.frames, pause=0.06))
+# An engine's own
+
+COMMENT = b": ping\n\n"
+
+
+async def test_an_engines_own_comments_pass_once_the_stream_is_open(at: Site) -> None:
+    opened = [*CHAT.opening, COMMENT, *CHAT.tokens, *CHAT.ending[:-1], COMMENT, CHAT.ending[-1]]
+    at.play(streams(COMMENT, COMMENT, *opened, pause=0.03))
     response = await at.ask(CHAT)
-    assert response.content == comment * 2 + b"".join(CHAT.frames)
+    assert response.content == b"".join(opened)
     line = (await at.record()).timeline
     assert line.first_byte and line.first_token and line.first_token - line.first_byte > 0.1
+
+
+@own
+@every_api
+async def test_an_engines_comments_are_no_events_of_the_answer(at: Site, dialect: Dialect) -> None:
+    """Agents wait for events: a comment neither keeps them waiting nor changes what they get."""
+    comments = streams(*[COMMENT] * 20, pause=0.04)
+    at.play(comments)
+    at.configure(keepalive_interval=0.2)
+    response = await at.ask(dialect)
+    content = response.content
+    assert content.startswith(dialect.first_keepalive), "a comment opens no stream"
+    assert content.count(COMMENT) > 5, "in an open one it passes"
+    assert content.count(dialect.first_keepalive) >= 2
+    failure = dialect.failure(content.replace(COMMENT, b""))
+    assert "broke off" in failure["message"]
+    if dialect is RESPONSES:
+        assert b'"sequence_number":0,' in content

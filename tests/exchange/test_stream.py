@@ -113,6 +113,13 @@ def test_an_event_of_another_kind_within_a_run_is_noticed(odd: bytes) -> None:
     assert stream.terminal is (b"DONE" in odd)
 
 
+@pytest.mark.parametrize("block", [b": ping\n\n", b"\n", b"retry: 5\n\n"])
+def test_a_block_without_data_passes_and_is_no_event(block: bytes) -> None:
+    stream = reading(call())
+    assert stream.feed(block, 1.0) == (block, 0)
+    assert stream.feed(block + chat("a") + block, 1.0) == (block + chat("a") + block, 1)
+
+
 def test_an_echoed_prompt_is_no_token_however_alike() -> None:
     def frame(text: str) -> bytes:
         data = {"id": "c", "model": "up", "choices": [{"index": 0, "text": text}]}
