@@ -114,7 +114,7 @@ def _backend(request: RequestView) -> str:
     if not request.backend:
         return "none was tried."
     chosen = f"{request.backend} of arm {request.arm}"
-    if request.backend_api not in (request.api, ""):
+    if request.api != "other" and request.backend_api not in (request.api, ""):
         chosen += f", asked in the {request.backend_api} API since it has no {request.api}"
     if not request.tried:
         return f"{chosen}, the first one tried."

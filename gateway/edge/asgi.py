@@ -94,7 +94,7 @@ class FrontDoor:
         endpoint = self._paths.find(scope["raw_path"]) if method == "POST" else None
         if endpoint is not None:
             await self._serve(endpoint, understand, scope, receive, send)
-        elif (understand_stored := stored(method, path)) is not None:
+        elif (understand_stored := stored(method, path, scope["query_string"])) is not None:
             await self._serve(STORED, understand_stored, scope, receive, send)
         elif _wants_websocket(scope):
             await self._refuse_upgrade(send)

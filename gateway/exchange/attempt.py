@@ -236,8 +236,7 @@ class Attempt:
 
     def _answer_whole(self) -> None:
         body = b"".join(self._body)
-        if self._call.spends:
-            self.usage = tokens.usage_of(self._form.api, body)
+        self.usage = tokens.usage_of(self._form.api, body)
         if self.usage is None and faults.is_error(body):
             self._resolve(self._reported(body))
             return

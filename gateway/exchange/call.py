@@ -23,7 +23,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         pinned: the only backend that can answer (it holds an earlier response), if any.
         rename: (the model as the backend knows it, as the client named it).
         withhold_usage: the usage frame was asked for by the gateway, not by the client.
-        spends: the answer's tokens are new ones, not those of an answer that is looked at again.
+        generates: the answer is a new one; one that is looked at again costs no tokens, and that it
+            cannot be had says nothing of the backend.
         echo_prompt: the prompt that a completion repeats before it generates.
     """
 
@@ -40,5 +41,5 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rename: tuple[bytes, bytes]
     pinned: Backend | None = None
     withhold_usage: bool = False
-    spends: bool = True
+    generates: bool = True
     echo_prompt: str | None = None

@@ -63,6 +63,8 @@ class Draft(msgspec.Struct, gc=False):
 
     def record(self, status: int, outcome: Outcome, bytes_out: int) -> Record:
         """The finished record."""
+        if not self.stream:  # an answer that is streamed again has been generated before
+            self.timeline.first_token = self.timeline.last_token = None
         waited_in_vain = self.stream and self.timeline.first_token is None
         return Record(
             id=self.id,

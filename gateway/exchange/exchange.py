@@ -178,15 +178,15 @@ class Exchange:
             await attempt.run(self._context.pool_of(backend))
         except AttemptFailed as failure:
             draft.detail.append(f"{backend.name}: {failure.error.detail or failure.error.message}")
-            if failure.blame is Blame.BACKEND:
-                backend.circuit.failure()
-            elif failure.blame is Blame.REQUEST:
+            if failure.blame is Blame.REQUEST:
                 backend.circuit.success()
+            elif failure.blame is Blame.BACKEND and self._call.generates:
+                backend.circuit.failure()
             return failure.bare()
         except asyncio.CancelledError:
             if self._expired is not None:
                 draft.detail.append(f"{backend.name}: {self._expired.detail}")
-                if not self._outlasted():
+                if self._call.generates and not self._outlasted():
                     backend.circuit.failure()  # it accepts requests and answers none
             raise
         else:
@@ -206,6 +206,8 @@ class Exchange:
     def _used(self, attempt: Attempt) -> Usage | None:
         """What the backend stated; a stream that was cut is charged for what was relayed."""
         usage, stream = attempt.usage, attempt.stream
+        if not self._call.generates:
+            return None
         if stream is None or not stream.tokens:
             return usage
         if usage is not None and (stream.terminal or stream.finished):

@@ -50,6 +50,11 @@ def test_a_failover_tells_who_failed_and_whom_evidence_charges() -> None:
     assert "gateway, failed attempts included" in told["TTFT"]
 
 
+def test_a_stored_response_lacks_no_api() -> None:
+    told = explained(api=Api.OTHER, backend_api="responses", stream=False)
+    assert told["Backend"] == "vllm-a of arm chunk-512, the first one tried."
+
+
 def test_the_only_or_last_backend_that_failed_is_not_said_to_have_failed_before_itself() -> None:
     alone = explained(backend="vllm-a", tried=("vllm-a",), outcome="backend_error")
     last = explained(backend="vllm-a", tried=("vllm-b", "vllm-a"), outcome="backend_error")

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.running import Way, configuration, running
-from tests.support.scripted import Received, reply, scripted
+from tests.support.apis import RESPONSES
+from tests.support.running import Running, Way, configuration, running
+from tests.support.scripted import SSE_HEAD, Received, chunk, reply, scripted
+from tests.support.site import Script, answers, hangs_up, says, streams
 
 OTHER_KEY = "sk-other-0123456789abcdefghijk"
 ASKED = {"model": "nick", "input": "hi"}
@@ -59,6 +61,98 @@ async def test_a_response_belongs_to_its_backend_and_its_key(way: Way, tmp_path:
                 False,
             }
             assert record.outcome == "rejected"
+
+
+def kept(made: Script, again: Script) -> Script:
+    """A backend that makes a response, and tells it again in its own way."""
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        await (made if request.method == "POST" else again)(request, writer)
+
+    return script
+
+
+async def make(it: Running) -> str:
+    """Have a response made; returns its path."""
+    made = (await it.client.post(RESPONSES.path, json=RESPONSES.request)).json()
+    return f"{RESPONSES.path}/{made['id']}"
+
+
+async def test_a_stored_response_is_streamed_again_from_where_its_client_lost_it(
+    way: Way, tmp_path: Path
+) -> None:
+    rest, seen = RESPONSES.frames[4:], asyncio.Event()
+
+    async def again(request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(SSE_HEAD + chunk(rest[0]))
+        await seen.wait()
+        writer.write(b"".join(chunk(frame) for frame in [*rest[1:], b""]))
+
+    async with scripted(kept(answers(RESPONSES), again)) as backend:
+        settings = configuration(tmp_path, backend.url)
+        settings["models"]["m"] |= {"aliases": ["nick"], "experiment": {"slo_ttft_ms": 1}}
+        async with running(settings, tmp_path, way=way) as it:
+            path = await make(it)
+            query = "stream=true&starting_after=3&include%5B%5D=a%2Fb"
+            content = b""
+            async with it.client.stream("GET", f"{path}?{query}") as response:
+                assert response.headers["content-type"].startswith("text/event-stream")
+                async for part in response.aiter_raw():
+                    content += part
+                    seen.set()
+            assert content == b"".join(rest)
+            assert backend.requests[-1].target == f"{path}?{query}"
+            record = await it.record(2)
+            assert (record.outcome, record.usage) == ("ok", None), "its tokens were charged before"
+            assert (record.stream, record.timeline.first_token, record.no_token) == (
+                False,
+                None,
+                None,
+            ), "it tells nothing of an arm's time to first token"
+
+
+@pytest.mark.parametrize(
+    ("query", "streamed"),
+    [("stream=1", True), ("stream=True", True), ("stream=false", False), ("upstream=true", False)],
+)
+async def test_what_comes_is_what_was_asked_for(tmp_path: Path, query: str, streamed: bool) -> None:
+    """Engines that cannot stream it again answer at once; see `protocols.unstreamed`."""
+    whole = says(reply(json.dumps(RESPONSES.reply).encode()))
+    async with (
+        scripted(kept(answers(RESPONSES), whole)) as backend,
+        running(configuration(tmp_path, backend.url), tmp_path) as it,
+    ):
+        answer = await it.client.get(f"{await make(it)}?{query}")
+        assert answer.headers["content-type"].startswith("text/event-stream") is streamed
+        if not streamed:
+            assert answer.json() == RESPONSES.reply
+
+
+async def test_an_overlong_query_is_refused(tmp_path: Path) -> None:
+    async with (
+        scripted(answers(RESPONSES)) as backend,
+        running(configuration(tmp_path, backend.url), tmp_path) as it,
+    ):
+        answer = await it.client.get(f"{await make(it)}?include={'x' * 1017}")
+        assert answer.status_code == 400
+        assert "1024 bytes" in answer.json()["error"]["message"]
+        assert len(backend.requests) == 1
+
+
+@pytest.mark.parametrize("again", [streams(then=hangs_up), hangs_up], ids=["cut", "unanswered"])
+async def test_what_cannot_be_told_again_takes_no_backend_out(
+    tmp_path: Path, again: Script
+) -> None:
+    """vLLM breaks off where a response was not made in the background: anyone can ask for that."""
+    async with (
+        scripted(kept(answers(RESPONSES), again)) as backend,
+        running(configuration(tmp_path, backend.url), tmp_path) as it,
+    ):
+        path = await make(it)
+        for _ in range(6):
+            answer = await it.client.get(f"{path}?stream=true")
+            assert answer.status_code == 502
+        assert it.gateway.context.table.backends["b0"].circuit.closed
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT"])
