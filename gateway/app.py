@@ -13,13 +13,13 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
-from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from gateway.admin import api as admin
 from gateway.admission.gate import Gate
 from gateway.edge.asgi import FrontDoor
 from gateway.edge.cold import add_routes
+from gateway.edge.cors import Cors
 from gateway.edge.paths import HotPaths
 from gateway.engines.engines import Engines
 from gateway.exchange.context import Context, request_ids
@@ -92,7 +92,7 @@ class Gateway:
     def reload(self, settings: Settings) -> None:
         """Put another configuration in force, as a whole, for requests that come from now on.
 
-        The listening address, the database and the CORS origins are taken at start only.
+        The listening address and the database are taken at start only.
 
         Raises:
             ConfigError, StateFailed: the database cannot be used; what was in force stays.
@@ -290,11 +290,7 @@ def create_app(gateway: Gateway, reload: Callable[[], Awaitable[Settings]]) -> A
             gateway.close()
 
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    origins = gateway.context.settings.server.cors_origins
-    if origins:
-        app.add_middleware(
-            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]
-        )
+    app.add_middleware(Cors, context=gateway.context)
     add_routes(app, gateway.context, gateway.metrics.render, gateway.context_window)
     app.include_router(admin.router(LiveControl(gateway, reload)))
     return FrontDoor(app, gateway.context, gateway.paths)

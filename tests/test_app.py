@@ -56,6 +56,27 @@ async def test_a_request_under_way_survives_the_loss_of_its_backend(tmp_path: Pa
             assert (len(old.requests), len(new.requests)) == (1, 1)
 
 
+async def test_web_pages_are_let_in_by_the_origins_in_force(tmp_path: Path) -> None:
+    """The question a browser asks first is answered by the same list as the request behind it."""
+    settings = configuration(tmp_path, "http://127.0.0.1:9")
+    page = {"origin": "https://page.example"}
+    asks = {**page, "access-control-request-method": "POST"}
+    granted = "access-control-allow-origin"
+    async with running(settings, tmp_path) as it:
+        for origins, allows in ([], False), ([page["origin"]], True), (["*"], True), ([], False):
+            settings["server"]["cors_origins"] = origins
+            it.gateway.reload(Settings.model_validate(settings))
+            first = await it.client.options("/v1/chat/completions", headers=asks)
+            assert first.is_success is allows, origins
+            for answer in (
+                first,
+                await it.client.post("/v1/chat/completions", headers=page, json={}),
+                await it.client.get("/v1/models", headers=page),
+            ):
+                found = answer.headers.get(granted)
+                assert found == (page["origin"] if allows else None), (origins, answer.request.url)
+
+
 async def test_a_configured_context_window_counts_before_the_engines(tmp_path: Path) -> None:
     async with scripted(answering(reply(b"{}"))) as backend:
         settings = configuration(tmp_path, backend.url)

@@ -17,7 +17,6 @@ AT_START = (
     "server.host",
     "server.port",
     "server.workers",
-    "server.cors_origins",
     "database_url",
     "traces",
 )

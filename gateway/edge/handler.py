@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from gateway.edge.cors import allowed
 from gateway.edge.intake import Understand, understand
 from gateway.edge.paths import Endpoint
 from gateway.errors import GatewayError, Overloaded, TooLarge
@@ -195,9 +196,8 @@ class Handler:
         self._context.record(self._draft.record(outgoing.status, outcome, outgoing.bytes_out))
 
     def _cors(self) -> list[tuple[bytes, bytes]]:
-        allowed = self._context.settings.server.cors_origins
         origin = self._fields.get(b"origin")
-        if not origin or not ("*" in allowed or origin.decode("latin-1") in allowed):
+        if not origin or not allowed(self._context, origin.decode("latin-1")):
             return []
         return [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
 
