@@ -80,7 +80,6 @@ class Gateway:
             pins=Pins(),
             gate_of=self._gate_of,
             pool_of=self._pool_of,
-            context_window=self.context_window,
             record=self._record,
             clock=clock,
             wall_clock=time.time,
@@ -104,17 +103,6 @@ class Gateway:
         self.context.keyring = KeyRing(settings.keys)
         self.context.table = Table(settings, self._clock, previous=self.context.table)
         self._take_over(disabled)
-
-    def context_window(self, model: str) -> int | None:
-        """Tokens the model takes, prompt and answer together, where it is known.
-
-        What the settings say counts, else the least that any of its engines takes, since each of
-        them may serve a request.
-        """
-        route = self.context.table.routes[model]
-        facts = (backend.facts for arm in route.arms.values() for backend in arm.backends)
-        told = [one.max_model_len for one in facts if one is not None and one.max_model_len]
-        return route.settings.context_window or min(told, default=None)
 
     def drain(self) -> None:
         """From now on answers close their connections and `/ready` is 503."""
@@ -291,6 +279,6 @@ def create_app(gateway: Gateway, reload: Callable[[], Awaitable[Settings]]) -> A
 
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(Cors, context=gateway.context)
-    add_routes(app, gateway.context, gateway.metrics.render, gateway.context_window)
+    add_routes(app, gateway.context, gateway.metrics.render)
     app.include_router(admin.router(LiveControl(gateway, reload)))
     return FrontDoor(app, gateway.context, gateway.paths)

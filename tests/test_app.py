@@ -26,7 +26,9 @@ async def test_a_changed_connect_timeout_holds_for_backends_that_stay(tmp_path: 
         settings = configuration(tmp_path, backend.url)
         async with running(settings, tmp_path) as it:
             await it.client.post("/v1/chat/completions", json=CHAT)
-            it.gateway.reload(Settings.model_validate(settings | {"timeouts": {"connect": 0.5}}))
+            it.gateway.reload(
+                Settings.model_validate(settings | {"timeouts": {"connect": 0.5}})
+            )
             live = it.gateway.context.table.backends["b0"]
             assert it.gateway.context.pool_of(live).connect_timeout == 0.5
             await it.client.post("/v1/chat/completions", json=CHAT)
@@ -82,9 +84,9 @@ async def test_a_configured_context_window_counts_before_the_engines(tmp_path: P
         settings = configuration(tmp_path, backend.url)
         async with running(settings, tmp_path) as it:
             async with asyncio.timeout(5):
-                while it.gateway.context_window("m") is None:
+                while it.gateway.context.table.routes["m"].context_window is None:
                     await asyncio.sleep(0.01)
-            assert it.gateway.context_window("m") == 8192
+            assert it.gateway.context.table.routes["m"].context_window == 8192
             settings["models"]["m"]["context_window"] = 4096
             it.gateway.reload(Settings.model_validate(settings))
-            assert it.gateway.context_window("m") == 4096
+            assert it.gateway.context.table.routes["m"].context_window == 4096

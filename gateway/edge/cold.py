@@ -30,16 +30,12 @@ _POST_ONLY = {canonical(endpoint.path.decode()) for endpoint in ENDPOINTS}
 
 
 def add_routes(
-    app: FastAPI,
-    context: Context,
-    render_metrics: Callable[[], AsyncIterator[bytes]],
-    context_window: Callable[[str], int | None],
+    app: FastAPI, context: Context, render_metrics: Callable[[], AsyncIterator[bytes]]
 ) -> None:
     """Mount the cold routes.
 
     Args:
         render_metrics: the Prometheus text page, slice by slice.
-        context_window: tokens a model takes, configured or learnt, by model id.
     """
 
     @app.get("/models")
@@ -49,7 +45,8 @@ def add_routes(
             data = [_anthropic_model(name) for name in names]
             first, last = (names[0], names[-1]) if names else (None, None)
             return {"data": data, "has_more": False, "first_id": first, "last_id": last}
-        return {"object": "list", "data": [_model(name, context_window(name)) for name in names]}
+        windows = [context.table.routes[name].context_window for name in names]
+        return {"object": "list", "data": list(map(_model, names, windows))}
 
     @app.get("/models/{name:path}")
     async def one_model(request: Request, name: str) -> dict[str, Any]:
@@ -64,7 +61,7 @@ def add_routes(
             )
         if "anthropic-version" in request.headers:
             return _anthropic_model(name)
-        return _model(name, context_window(route.model))
+        return _model(name, route.context_window)
 
     @app.get("/health")
     async def health() -> dict[str, str]:

@@ -73,7 +73,7 @@ def understand(
     arm_name = fields.get(b"x-gateway-arm", b"").decode("latin-1").strip() or arm_name
     arm, session, pinned = _assign(context, key, route, headers, seen, arm_name, draft)
     changes = _changes(endpoint, key, route, seen)
-    forms = _forms(endpoint, body, seen, changes, _cap(context, endpoint, route, seen, body), draft)
+    forms = _forms(endpoint, body, seen, changes, _cap(endpoint, route, seen, body), draft)
     _check_offered(route, endpoint, forms)
     upstream = route.settings.upstream_model or route.model
     return Call(
@@ -224,9 +224,7 @@ def _no_previous(seen: Peek) -> NotFound:
     )
 
 
-def _cap(
-    context: Context, endpoint: Endpoint, route: Route, seen: Peek, body: bytes
-) -> dict[str, bytes]:
+def _cap(endpoint: Endpoint, route: Route, seen: Peek, body: bytes) -> dict[str, bytes]:
     """The limit of output to add: the model's own, where it has one and the client sent none.
 
     An engine refuses a prompt that leaves no room for the whole of it, so near the window it stays
@@ -235,7 +233,7 @@ def _cap(
     cap = route.settings.max_output_tokens
     if cap is None or endpoint.api not in _CAPS or seen.caps_output:
         return {}
-    window = context.context_window(route.model)
+    window = route.context_window
     if window is not None and len(body) // _BYTES_PER_TOKEN + cap > window:
         return {}
     return {_CAPS[endpoint.api]: b"%d" % cap}

@@ -36,7 +36,6 @@ class Context:
     pins: Pins
     gate_of: Callable[[Route], Gate]
     pool_of: Callable[[Backend], Pool]
-    context_window: Callable[[str], int | None]
     record: Callable[[Record], None]
     clock: Callable[[], float]
     wall_clock: Callable[[], float]

@@ -139,6 +139,17 @@ class Route:
         for name, weight in ordered.items():
             self.arms[name].weight = weight
 
+    @property
+    def context_window(self) -> int | None:
+        """Tokens the model takes, prompt and answer together, where it is known.
+
+        What the settings say counts, else the least that any of its engines takes, since each of
+        them may serve a request.
+        """
+        facts = (backend.facts for arm in self.arms.values() for backend in arm.backends)
+        told = [one.max_model_len for one in facts if one is not None and one.max_model_len]
+        return self.settings.context_window or min(told, default=None)
+
     def assign(self, session: int) -> Arm:
         """The arm this session belongs to, by the weights alone: health plays no part."""
         live = self._split.live
