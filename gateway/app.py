@@ -67,6 +67,8 @@ class Gateway:
         self.store = Store(settings.database_url)
         self.store.open()
         self.weights = WeightBook(self.store)
+        # What is in force follows the database before anyone else may change it.
+        self.changing = asyncio.Lock()
         self._access_log = AccessLog(access_log, self.registry)
         self._clock = clock
         self._gates: dict[str, Gate] = {}
@@ -88,7 +90,7 @@ class Gateway:
         )
         self._take_over(self.store.disabled_backends())
 
-    def reload(self, settings: Settings) -> None:
+    async def reload(self, settings: Settings) -> None:
         """Put another configuration in force, as a whole, for requests that come from now on.
 
         The listening address and the database are taken at start only.
@@ -96,9 +98,19 @@ class Gateway:
         Raises:
             ConfigError, StateFailed: the database cannot be used; what was in force stays.
         """
+        async with self.changing:
+            # In a thread: whoever else has the file locked must not hold up open streams.
+            disabled = await asyncio.to_thread(self.keep, settings)
+            self.put_in_force(settings, disabled)
+
+    def keep(self, settings: Settings) -> Collection[str]:
+        """What of a reload blocks and may fail; returns the backends taken out."""
         disabled = self.store.disabled_backends()
         self.weights.follow(settings.models)
-        # Nothing below may fail: the table changes what is in force in place.
+        return disabled
+
+    def put_in_force(self, settings: Settings, disabled: Collection[str]) -> None:
+        """The rest of a reload. It may not fail: the table changes what is in force in place."""
         self.context.settings = settings
         self.context.keyring = KeyRing(settings.keys)
         self.context.table = Table(settings, self._clock, previous=self.context.table)
@@ -242,15 +254,17 @@ class LiveControl:
         by: str,
     ) -> None:
         book = self._gateway.weights
-        await asyncio.to_thread(book.set, model, weights, revision, reason, by)
-        self._gateway.follow_weights(model)
+        async with self._gateway.changing:
+            await asyncio.to_thread(book.set, model, weights, revision, reason, by)
+            self._gateway.follow_weights(model)
 
     async def set_enabled(self, backend: str, enabled: bool, *, by: str) -> None:
         switch = Switch(enabled, by, time.time())
-        await asyncio.to_thread(self._gateway.store.switch_backend, backend, switch)
-        live = self.table.backends.get(backend)
-        if live is not None:
-            live.enabled = enabled
+        async with self._gateway.changing:
+            await asyncio.to_thread(self._gateway.store.switch_backend, backend, switch)
+            live = self.table.backends.get(backend)
+            if live is not None:
+                live.enabled = enabled
         self._gateway.wake()
 
     async def history(self, model: str | None, limit: int) -> Sequence[WeightChange]:

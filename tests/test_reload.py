@@ -36,7 +36,7 @@ class Bench:
             raise RuntimeError("odd")
         return Settings()
 
-    def apply(self, settings: Settings) -> None:
+    async def apply(self, settings: Settings) -> None:
         if self.read[-1] == "no weights":
             raise ConfigError(["database_url: the weights cannot be stored"])
         if self.read[-1] == "no database":

@@ -89,7 +89,8 @@ class Site:
                 settings.setdefault(name, {}).update(change)
             else:
                 settings[name] = change
-        self.gateway.reload(Settings.model_validate(settings))
+        valid = Settings.model_validate(settings)
+        self.gateway.put_in_force(valid, self.gateway.keep(valid))
         for backend in self.gateway.context.table.backends.values():
             backend.circuit = Circuit(self.gateway.context.clock)
             backend.facts = FACTS

@@ -250,7 +250,7 @@ async def test_another_proxy_takes_over_at_a_reload(tmp_path: Path) -> None:
         for proxy in (one, two):
             settings = it.gateway.context.settings
             changed = settings.model_copy(update={"backends": _by(settings.backends, proxy)})
-            it.gateway.reload(changed)
+            await it.gateway.reload(changed)
             assert (await it.client.post("/v1/chat/completions", json=CHAT)).is_success
     asked = [proxy.paths().count("/v1/chat/completions") for proxy in (one, two)]
     assert asked == [1, 1]
