@@ -45,7 +45,7 @@ def add_routes(
             data = [_anthropic_model(name) for name in names]
             first, last = (names[0], names[-1]) if names else (None, None)
             return {"data": data, "has_more": False, "first_id": first, "last_id": last}
-        windows = [context.table.routes[name].context_window for name in names]
+        windows = [context.table.named[name].context_window for name in names]
         return {"object": "list", "data": list(map(_model, names, windows))}
 
     @app.get("/models/{name:path}")

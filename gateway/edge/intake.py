@@ -95,8 +95,12 @@ def understand(
 
 
 def known_models(context: Context, key: Key) -> list[str]:
-    """The model ids this key may use, for `/v1/models` and for messages that list them."""
-    return [name for name in context.table.routes if key.allows_model(name)]
+    """The model ids this key may use, for `/v1/models` and for messages that list them.
+
+    Aliases are among them, but for patterns: who picks a model from a list could not find one.
+    """
+    named = context.table.named
+    return [name for name, route in named.items() if key.allows_model(route.model)]
 
 
 def _resolve(context: Context, key: Key, requested: str) -> tuple[Route, str | None]:

@@ -223,7 +223,8 @@ class Table:
             self.routes[model] = route
         for route in old_routes.values():
             route.close()
-        self._aliases = self._names(wild=False)
+        # Every id that stands for itself alone: models, then aliases.
+        self.named = self.routes | self._names(wild=False)
         self._patterns = [
             (re.compile(translate(pattern)), route)
             for pattern, route in sorted(self._names(wild=True).items(), key=_specificity)
@@ -238,12 +239,12 @@ class Table:
         Raises:
             KeyError: no model, alias or pattern matches.
         """
-        route = self._exact(requested)
+        route = self.named.get(requested)
         if route is not None:
             return route, None
         name, _, arm = requested.rpartition("@")
         if name:
-            route = self._exact(name)
+            route = self.named.get(name)
             if route is not None:
                 return route, arm
             route = self._by_pattern(name)
@@ -253,9 +254,6 @@ class Table:
         if route is None:
             raise KeyError(requested)
         return route, None
-
-    def _exact(self, name: str) -> Route | None:
-        return self.routes.get(name) or self._aliases.get(name)
 
     def _by_pattern(self, name: str) -> Route | None:
         return next((route for pattern, route in self._patterns if pattern.match(name)), None)

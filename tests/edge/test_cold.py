@@ -51,7 +51,7 @@ def as_plain(**headers: str) -> dict[str, str]:
 async def test_models_in_openais_shape(it: Running) -> None:
     answer = (await it.client.get("/v1/models")).json()
     assert answer["object"] == "list"
-    first, second = answer["data"]
+    first, second, third = answer["data"]
     assert first == {
         "id": "m",
         "object": "model",
@@ -62,6 +62,7 @@ async def test_models_in_openais_shape(it: Running) -> None:
     }
     assert second["id"] == "org/n"
     assert "context_window" not in second, "what is not known is not told"
+    assert third == {**first, "id": "gpt-4o-local"}, "an alias, but no pattern"
 
 
 async def test_models_in_anthropics_shape(it: Running) -> None:
@@ -75,11 +76,11 @@ async def test_models_in_anthropics_shape(it: Running) -> None:
                 "display_name": name,
                 "created_at": "1970-01-01T00:00:00Z",
             }
-            for name in ("m", "org/n")
+            for name in ("m", "org/n", "gpt-4o-local")
         ],
         "has_more": False,
         "first_id": "m",
-        "last_id": "org/n",
+        "last_id": "gpt-4o-local",
     }
 
 
@@ -112,8 +113,8 @@ async def test_one_model_is_named_as_it_was_asked_for(it: Running, name: str) ->
 @pytest.mark.parametrize(
     ("name", "headers", "offered"),
     [
-        ("typo", {}, "`m`, `org/n`"),
-        ("m@typo", {}, "`m`, `org/n`"),
+        ("typo", {}, "`m`, `org/n`, `gpt-4o-local`"),
+        ("m@typo", {}, "`m`, `org/n`, `gpt-4o-local`"),
         ("m", as_plain(), "`org/n`"),
         ("org/n@only", as_plain(), "`org/n`"),
     ],

@@ -230,8 +230,8 @@ async def test_only_the_right_keys_open_the_admin_api(site: Site) -> None:
 
 async def test_the_context_window_is_learnt_from_the_engines(site: Site) -> None:
     async def learnt() -> bool:
-        (model,) = (await site.it.client.get("/v1/models")).json()["data"]
-        return bool(model.get("context_window") == 8192)
+        model, alias = (await site.it.client.get("/v1/models")).json()["data"]
+        return bool(model.get("context_window") == alias.get("context_window") == 8192)
 
     await site.it.eventually(5, learnt)
     page = (await site.it.client.get("/metrics")).text
