@@ -114,8 +114,13 @@ def option(url: str) -> Address:
         ) from None
 
 
+def url_of(host: str, port: int) -> str:
+    """The URL of what listens there."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def configured(settings: Settings) -> str:
     """Where a configuration has the gateway listen, as seen from this machine."""
     server = settings.server
     host = "127.0.0.1" if server.host in ("0.0.0.0", "::") else server.host
-    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
+    return url_of(host, server.port)

@@ -13,6 +13,7 @@ from typing import Annotated
 import httpx
 import typer
 
+from gateway.cli.address import url_of
 from gateway.cli.asking import trust
 from gateway.cli.connect.instructions import blocks
 from gateway.cli.connect.userfiles import Home
@@ -95,7 +96,6 @@ async def _run(url: str, metrics_key: str, client_key: str, listener: socket.soc
 
     app = create_app(Remote(client, metrics_key), settings, client_key)
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
-    address, port = listener.getsockname()[:2]
-    shown = f"[{address}]" if ":" in address else address
-    log.info("open http://%s:%d in a browser: the console of %s", shown, port, url)
+    own = url_of(*listener.getsockname()[:2])
+    log.info("open %s in a browser: the console of %s", own, url)
     await uvicorn.Server(config).serve(sockets=[listener])

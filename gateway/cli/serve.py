@@ -18,6 +18,7 @@ import uvicorn
 import uvloop
 
 from gateway.app import Gateway, create_app
+from gateway.cli.address import url_of
 from gateway.cli.listening import BACKLOG, listen
 from gateway.edge.protocol import GatewayProtocol
 from gateway.edge.server import Server
@@ -90,7 +91,7 @@ async def _run(gateway: Gateway, reloader: Reloader, listener: socket.socket) ->
     server = Server(
         config,
         settings=lambda: context.settings.server,
-        on_start=partial(_announce, context.settings, *listener.getsockname()[:2]),
+        on_start=partial(_announce, context.settings, url_of(*listener.getsockname()[:2])),
         on_drain=gateway.drain,
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.ask)
@@ -112,10 +113,9 @@ def _listen(settings: Settings) -> socket.socket:
     )
 
 
-def _announce(settings: Settings, host: str, port: int) -> None:
-    shown = f"[{host}]" if ":" in host else host
-    log.info("listening on http://%s:%d", shown, port)
-    log.info("base URL for OpenAI SDKs and Codex: http://%s:%d/v1", shown, port)
-    log.info("base URL for Claude Code and Anthropic SDKs: http://%s:%d", shown, port)
+def _announce(settings: Settings, url: str) -> None:
+    log.info("listening on %s", url)
+    log.info("base URL for OpenAI SDKs and Codex: %s/v1", url)
+    log.info("base URL for Claude Code and Anthropic SDKs: %s", url)
     log.info("weights and backends taken out are kept in %s", settings.database_url)
     log.info("models: %s", ", ".join(settings.models) or "none configured")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 import uvicorn
 
+from gateway.cli.address import url_of
 from gateway.cli.fit import calibrate
 from gateway.cli.listening import listen
 from gateway.planning.calibration import read
@@ -124,7 +125,7 @@ def sim(
         raise typer.BadParameter(str(error)) from None
     listener = listen(host, port, "Choose another with --port.")
     machine = preset if calibration is None else calibration.name
-    typer.echo(_start_line(config, machine, *listener.getsockname()[:2]))
+    typer.echo(_start_line(config, machine, url_of(*listener.getsockname()[:2])))
     server = uvicorn.Config(
         create_app(config),
         log_level="warning",
@@ -135,10 +136,9 @@ def sim(
     uvicorn.Server(server).run(sockets=[listener])
 
 
-def _start_line(config: EngineConfig, machine: str, host: str, port: int) -> str:
-    shown = f"[{host}]" if ":" in host else host
+def _start_line(config: EngineConfig, machine: str, url: str) -> str:
     return (
-        f"simulated vLLM on http://{shown}:{port}: model {config.model}, {machine}, "
+        f"simulated vLLM on {url}: model {config.model}, {machine}, "
         f"max_num_batched_tokens {config.max_num_batched_tokens}, max_num_seqs "
         f"{config.max_num_seqs}, block_size {config.tokens_per_block}, {config.blocks} blocks, "
         f"speed {config.speed:g}"
