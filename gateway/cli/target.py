@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import typer
 
-from gateway.cli.address import configured, option
+from gateway.cli.address import option
 from gateway.cli.answering import listed, unlisted
 from gateway.cli.asking import Asker, Reply
 from gateway.cli.key_form import flaws, origin
-from gateway.cli.usual_file import DEFAULT_URL, usual_file
+from gateway.cli.usual_file import gateway_url, usual_file
 from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError
 from gateway.settings import Settings, load
@@ -55,7 +55,7 @@ def find(wanted: Wanted) -> Found:
         typer.BadParameter: the address is none, or there is no key.
     """
     settings = _settings(wanted)
-    root = option(wanted.url or _address(settings)).root
+    root = option(wanted.url or gateway_url(settings)).root
     key = wanted.key or _first_key(settings)
     if not key:
         raise typer.BadParameter(
@@ -75,12 +75,6 @@ def _settings(wanted: Wanted) -> Settings | None:
     missing = not (wanted.url and wanted.key)
     usual = usual_file() if missing else None
     return None if usual is None else load(usual, os.environ)
-
-
-def _address(settings: Settings | None) -> str:
-    if settings is None or not settings.server.port:
-        return DEFAULT_URL
-    return configured(settings)
 
 
 def _first_key(settings: Settings | None) -> str:

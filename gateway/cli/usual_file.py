@@ -27,8 +27,12 @@ def usual_address(url: str | None) -> Address:
     """
     if url is not None:
         return option(url)
-    settings = _settings()
-    return parse(configured(settings) if settings and settings.server.port else DEFAULT_URL)
+    return parse(gateway_url(_settings()))
+
+
+def gateway_url(settings: Settings | None) -> str:
+    """Where a configuration's gateway listens; the default without one, or if it takes any port."""
+    return configured(settings) if settings and settings.server.port else DEFAULT_URL
 
 
 def usual_admin_key(address: Address) -> str:
