@@ -141,7 +141,7 @@ def percent(share: float) -> str:
 
 def _why_none() -> str:
     """Why the file that stands here gave no admin key; nothing where there is no file."""
-    return "; gateway.yaml here has faults, or is another gateway's" if usual_file() else ""
+    return "; gateway.yaml here has none or faults, or is another gateway's" if usual_file() else ""
 
 
 def _actor() -> str:

@@ -52,7 +52,8 @@ class Unknown:
     finding: Finding
 
 
-# What gave the admin key, where that is told: with one of the file, its backends are known anyway.
+# Said of a key of the file as well: a refusal of that one is not told, since the file names the
+# backends anyway.
 OPTION = "--admin-key"
 
 
