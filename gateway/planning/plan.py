@@ -79,11 +79,13 @@ def observed(recorded: Recorded) -> Answer:
 def advice(answers: Sequence[Answer]) -> list[str]:
     """Which chunk sizes are worth an experiment, by each percentile of the time to first token.
 
-    Engines that cannot keep up are out of question; without a known error only the best is named.
+    A size at which an engine cannot keep up is out of question; without a known error only the best
+    is named.
     """
     able = [one for one in answers if one.chunk is not None and not one.behind]
+    percents = [percent for name, percent in FIGURES if name == "ttft"]
     said = []
-    for percent in (percent for name, percent in FIGURES if name == "ttft"):
+    for percent in percents:
         found = sorted(
             (
                 (figure, one.chunk)

@@ -6,7 +6,7 @@ happens in no other moment: it loads the simulated engine as well, and its time 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -128,10 +128,10 @@ def _told(value: object) -> int | None:
 
 def _engines(path: Path, turn: Round, load: Load, chunk: int) -> list[Traffic]:
     """What each engine of an arm got in a turn, as far as replies name their backend."""
-    parts: dict[str, list[Sample]] = {}
+    parts: dict[str, list[Request]] = {}
     for one in sorted(turn.samples, key=lambda one: one.number):
-        if _counts(one, turn.arm):
-            parts.setdefault(one.backend, []).append(one)
+        if (request := _request(one, turn.arm)) is not None:
+            parts.setdefault(one.backend, []).append(request)
     users = load.concurrency
     if users is not None and len(parts) > 1:
         raise GatewayError(
@@ -144,35 +144,35 @@ def _engines(path: Path, turn: Round, load: Load, chunk: int) -> list[Traffic]:
         Traffic(
             name=name if len(parts) == 1 else f"{name}, {backend}",
             chunk=chunk,
-            requests=tuple(_requests(samples, users)),
+            requests=tuple(_without_first_times(requests, users)),
             users=users,
         )
-        for backend, samples in parts.items()
+        for backend, requests in parts.items()
     ]
 
 
-def _requests(samples: Sequence[Sample], users: int | None) -> list[Request]:
-    found = [_request(one) for one in samples]
-    if users is None or len(found) <= users:
-        return found
-    return [replace(one, ttft=None, tpot=None) for one in found[:users]] + found[users:]
+def _without_first_times(requests: list[Request], users: int | None) -> list[Request]:
+    """The first of each user met an engine that had rested, as no other does."""
+    if users is None or len(requests) <= users:
+        return requests
+    return [replace(one, ttft=None, tpot=None) for one in requests[:users]] + requests[users:]
 
 
-def _counts(sample: Sample, arm: str) -> bool:
-    """Whether it succeeded on an engine of its arm; a failed one took its part of the engine, which
-    nobody knows."""
-    served = sample.arm in ("", arm) or not arm
-    return sample.error is None and bool(sample.ttft_ms and sample.prompt_tokens) and served
+def _request(sample: Sample, arm: str) -> Request | None:
+    """None if it failed, tells no tokens or ran on an engine of another arm.
 
-
-def _request(sample: Sample) -> Request:
-    prompt = sample.prompt_tokens or 1
+    A failed one took its part of the engine, which nobody knows.
+    """
+    prompt, ttft = sample.prompt_tokens, sample.ttft_ms
+    elsewhere = arm and sample.arm not in ("", arm)
+    if sample.error is not None or elsewhere or not prompt or not ttft:
+        return None
     return Request(
         at=sample.due_ms / 1000,
         prompt=prompt,
         cached=min(sample.cached_tokens or 0, prompt - 1),
         output=max(1, sample.completion_tokens or 1),
-        ttft=(sample.ttft_ms or 0.0) / 1000,
+        ttft=ttft / 1000,
         tpot=_tpot(sample),
     )
 
