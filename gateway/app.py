@@ -93,7 +93,7 @@ class Gateway:
     async def reload(self, settings: Settings) -> None:
         """Put another configuration in force, as a whole, for requests that come from now on.
 
-        The listening address and the database are taken at start only.
+        What `admin.changes.AT_START` names is taken at start only.
 
         Raises:
             ConfigError, StateFailed: the database cannot be used; what was in force stays.
