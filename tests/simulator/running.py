@@ -60,10 +60,8 @@ async def serving(**config: Any) -> AsyncIterator[Server]:
     """Serve a model `m`, a hundred times as fast as real unless told otherwise."""
     app = create_app(EngineConfig(**{"model": "m", "speed": 100.0, **config}))
     settings = uvicorn.Config(app, log_config=None, server_header=False)
-    async with (
-        served(settings) as (_, port),
-        httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", trust_env=False, verify=False
-        ) as client,
-    ):
-        yield Server(f"http://127.0.0.1:{port}", app.state.engine, client)
+    async with served(settings) as (_, port):
+        url = f"http://127.0.0.1:{port}"
+        # Nothing here is TLS, and reading the certificates takes longer than most tests.
+        async with httpx.AsyncClient(base_url=url, trust_env=False, verify=False) as client:
+            yield Server(url, app.state.engine, client)

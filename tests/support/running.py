@@ -103,6 +103,7 @@ async def running(
     headers = {"authorization": f"Bearer {KEY}"}
     async with served(config) as (server, port):
         base = f"http://127.0.0.1:{port}"
+        # Nothing here is TLS, and reading the certificates takes longer than most tests.
         async with httpx.AsyncClient(
             base_url=base, headers=headers, trust_env=False, verify=False
         ) as client:
