@@ -174,6 +174,8 @@ async def test_a_place_of_the_key_is_given_back(at: Site) -> None:
 async def test_many_leave_at_once(at: Site) -> None:
     """production-stack#1040: counts of requests in flight leaked, one departure after another."""
     at.play(streams(*CHAT.opening, then=silent))
+    # Sixty at once in this one loop may take longer to connect than a backend has otherwise.
+    at.configure(timeouts={"connect": 20})
     requests = [
         asyncio.ensure_future(at.ask(dialect, stream=n % 2 == 0))
         for n, dialect in enumerate([CHAT, MESSAGES, RESPONSES] * 20)
