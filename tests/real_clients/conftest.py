@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.real_clients.driving import Case, Runs, played
+from tests.real_clients.harness import end_all
 from tests.real_clients.installing import installed, lacking
 
 
@@ -25,8 +26,12 @@ def runs(
     if reason:
         pytest.skip(reason)
     wanted = [case for item in request.session.items if (case := _case(item)) is not None]
-    with played(wanted, installed(), tmp_path_factory.mktemp("agents")) as started:
-        yield started
+    folder = tmp_path_factory.mktemp("agents")
+    try:
+        with played(wanted, installed(), folder) as started:
+            yield started
+    finally:
+        end_all(folder)
 
 
 def _case(item: pytest.Item) -> Case | None:

@@ -114,6 +114,18 @@ def end(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
+def end_all(homes: Path) -> None:
+    """End what has left its group, such as a daemon that an agent starts for those to come.
+
+    Args:
+        homes: the folder that the agents' homes are in.
+    """
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if f"\0HOME={homes}/".encode() in b"\0" + environ.read_bytes():
+                os.kill(int(environ.parent.name), signal.SIGKILL)
+
+
 @asynccontextmanager
 async def stage(
     agent: Agent,
