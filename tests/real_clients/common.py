@@ -9,8 +9,8 @@ from typing import Any
 
 from gateway.records import Outcome
 from tests.real_clients.agents import Cline
-from tests.real_clients.backend import Asked, Kind
-from tests.real_clients.driving import NATIVE, Lab, Requests, Scenarios
+from tests.real_clients.backend import Asked
+from tests.real_clients.driving import Lab, Requests, Scenarios
 from tests.real_clients.harness import Stage
 from tests.real_clients.speech import COMPLETION_TOKENS, PROMPT_TOKENS, Answer
 from tests.real_clients.steps import Breaks, Fails, Step, Waits
@@ -136,7 +136,6 @@ def fails(
     *,
     requests: Requests,
     says: str,
-    kinds: Sequence[Kind] = NATIVE,
     patient: bool = False,
     engine_up: bool = True,
     **changes: Any,
@@ -150,7 +149,7 @@ def fails(
         changes: as for `harness.stage`.
     """
 
-    @agent.play(scenario, kinds, patient=patient)
+    @agent.play(scenario, patient=patient)
     async def play(lab: Lab) -> None:
         async with lab.stage(steps, **changes) as stage:
             stage.gateway.gateway.context.table.backends["b0"].enabled = engine_up
@@ -167,13 +166,12 @@ def recovers(
     steps: Sequence[Step],
     *,
     requests: int,
-    kinds: Sequence[Kind] = NATIVE,
     patient: bool = False,
     **changes: Any,
 ) -> Test:
     """The agent answers in the end, with `ANSWER`, after a request that failed."""
 
-    @agent.play(scenario, kinds, patient=patient)
+    @agent.play(scenario, patient=patient)
     async def play(lab: Lab) -> None:
         async with lab.stage(steps, **changes) as stage:
             await _answered(lab, stage, "What is the answer?", requests=requests)
@@ -197,7 +195,7 @@ def still_trying(
         engine_up, changes: as for `fails`.
     """
 
-    @agent.play(f"{scenario}: the first minute", NATIVE, patient=True)
+    @agent.play(f"{scenario}: the first minute", patient=True)
     async def play(lab: Lab) -> None:
         async with lab.stage(steps, **changes) as stage:
             stage.gateway.gateway.context.table.backends["b0"].enabled = engine_up

@@ -153,7 +153,9 @@ async def stage(
     work.mkdir()
     async with AsyncExitStack() as stack:
         engines = [await stack.enter_async_context(engine(kind, *one)) for one in scripts]
-        base = configuration(folder, *(one.url for one in engines), **changes)
+        # A dozen agents that start at once leave this process late for everything.
+        patient = {"timeouts": {"connect": 30}}
+        base = configuration(folder, *(one.url for one in engines), **patient, **changes)
         gateway = await stack.enter_async_context(running(base, folder, prepare=_patient))
         agent.prepare(home)
         setup = _set_up(agent, home, Target(gateway.url, key, model))

@@ -22,7 +22,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import BOTH, NATIVE, Lab, Scenarios
+from tests.real_clients.driving import NATIVE, Lab, Scenarios
 from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(ClaudeCode())
@@ -65,7 +65,6 @@ test_refused = fails(
     [REFUSED],
     requests=1,
     says="400 tool_choice is not supported here",
-    kinds=BOTH,
 )
 test_too_long = fails(
     agent,
@@ -73,7 +72,6 @@ test_too_long = fails(
     [TOO_LONG],
     requests=1,
     says="Prompt is too long",
-    kinds=BOTH,
 )
 test_broken = fails(
     agent,
@@ -81,19 +79,15 @@ test_broken = fails(
     [BROKEN],
     requests=range(10, 12),
     says="server-side issue",
-    kinds=BOTH,
     patient=True,
 )
-test_broken_once = recovers(
-    agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2, kinds=BOTH
-)
+test_broken_once = recovers(agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2)
 test_full = fails(
     agent,
     "429 from the engine: it is full",
     [FULL],
     requests=range(10, 12),
     says="server-side issue",
-    kinds=BOTH,
     patient=True,
 )
 test_no_engine = fails(
@@ -111,12 +105,9 @@ test_cut = fails(
     [CUT],
     requests=range(11, 13),
     says="API Error",
-    kinds=BOTH,
     patient=True,
 )
-test_cut_once = recovers(
-    agent, "an engine that dies in mid-stream", [CUT, ANSWER], requests=2, kinds=BOTH
-)
+test_cut_once = recovers(agent, "an engine that dies in mid-stream", [CUT, ANSWER], requests=2)
 
 
 @agent.play("/context, which counts tokens")

@@ -22,7 +22,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import BOTH, Scenarios
+from tests.real_clients.driving import Scenarios
 from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 cline = Cline()
@@ -105,7 +105,6 @@ test_cut = fails(
     [CUT],
     requests=1,
     says="broke off",
-    kinds=BOTH,
 )
 test_cut_once = fails(
     agent,
@@ -113,7 +112,6 @@ test_cut_once = fails(
     [CUT, ANSWER],
     requests=1,
     says="broke off",
-    kinds=BOTH,
 )
 
 test_rows = goes_through(

@@ -22,7 +22,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import BOTH, NATIVE, Scenarios
+from tests.real_clients.driving import NATIVE, Scenarios
 from tests.real_clients.rows import Ends, goes_through, replays_broken_arguments
 
 agent = Scenarios(Codex())
@@ -65,7 +65,6 @@ test_refused = fails(
     [REFUSED],
     requests=1,
     says="tool_choice is not supported here",
-    kinds=BOTH,
 )
 test_too_long = fails(
     agent,
@@ -73,7 +72,6 @@ test_too_long = fails(
     [TOO_LONG],
     requests=1,
     says="ran out of room in the model's context window",
-    kinds=BOTH,
 )
 test_broken = fails(
     agent,
@@ -81,19 +79,15 @@ test_broken = fails(
     [BROKEN],
     requests=6,
     says="Reconnecting... 5/5",
-    kinds=BOTH,
     patient=True,
 )
-test_broken_once = recovers(
-    agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2, kinds=BOTH
-)
+test_broken_once = recovers(agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2)
 test_full = fails(
     agent,
     "429 from the engine: it is full",
     [FULL],
     requests=1,
     says="model is at capacity",
-    kinds=BOTH,
     patient=True,
 )
 test_no_engine = fails(
@@ -111,12 +105,9 @@ test_cut = fails(
     [CUT],
     requests=6,
     says="Reconnecting... 5/5",
-    kinds=BOTH,
     patient=True,
 )
-test_cut_once = recovers(
-    agent, "an engine that dies in mid-stream", [CUT, ANSWER], requests=2, kinds=BOTH
-)
+test_cut_once = recovers(agent, "an engine that dies in mid-stream", [CUT, ANSWER], requests=2)
 
 SIX_TIMES = Ends(6, says="Reconnecting... 5/5", patient=True)
 LAST_TRY = "Reconnecting... 5/5"

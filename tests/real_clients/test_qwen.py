@@ -23,7 +23,7 @@ from tests.real_clients.common import (
     waits_for_its_limit,
     waits_for_the_first_token,
 )
-from tests.real_clients.driving import BOTH, Scenarios
+from tests.real_clients.driving import Scenarios
 from tests.real_clients.rows import Ends, Row, goes_through
 from tests.real_clients.speech import Answer
 
@@ -88,7 +88,6 @@ test_cut = fails(
     [CUT],
     requests=1,
     says="broke off",
-    kinds=BOTH,
 )
 test_cut_once = fails(
     agent,
@@ -96,7 +95,6 @@ test_cut_once = fails(
     [CUT, ANSWER],
     requests=1,
     says="broke off",
-    kinds=BOTH,
 )
 
 # It takes such a call for a broken stream; afterwards it asks who is to speak next.
