@@ -196,7 +196,8 @@ class Connection(asyncio.Protocol):
         if self._complete:
             return
         if status < 200:
-            self._headers = []  # an interim reply: the real one follows
+            # An interim reply: the real one follows, with a length of its own.
+            self._headers, self._until_close = [], True
             return
         self._head_done = True
         if self._sink is not None:

@@ -42,6 +42,14 @@ async def test_a_body_without_a_length_ends_with_the_connection() -> None:
         assert b"".join(sink.reads) == b"until the end"
 
 
+async def test_an_interim_reply_says_nothing_of_the_length() -> None:
+    interim = b"HTTP/1.1 103 Early Hints\r\ncontent-length: 5\r\n\r\n"
+    raw = interim + b"HTTP/1.1 200 OK\r\n\r\nuntil the end"
+    async with scripted(answering(raw, close=True)) as backend:
+        sink = await ask(pool_to(backend.url))
+        assert b"".join(sink.reads) == b"until the end"
+
+
 async def test_chunks_that_came_in_one_read_are_handed_on_together() -> None:
     """A burst of 50 small chunks must not cost 50 calls."""
     raw = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
