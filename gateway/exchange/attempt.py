@@ -208,7 +208,8 @@ class Attempt:
             return None
         if stream.usage is not None:
             self.usage = stream.usage
-        if stream.response_id is not None and self._outgoing.response_id is None:
+        # Not only the first: an attempt that failed before this one may have named its own.
+        if stream.response_id is not None and self._outgoing.response_id != stream.response_id:
             self._outgoing.response_id = stream.response_id
             self._learn(stream.response_id, self._backend)
         return read
@@ -218,8 +219,9 @@ class Attempt:
         if read is None:
             return
         if not (stream.terminal or stream.finished):
-            error = BackendFailed(CUT, detail="stream ended without its last event")
-            self._resolve(backend_fault(error))
+            cut = BackendFailed(CUT, detail="stream ended without its last event")
+            told = stream.failed
+            self._resolve(backend_fault(cut) if told is None else self._reported(told))
             return
         out, count = read
         self._outgoing.open_stream(self._headers)

@@ -71,6 +71,16 @@ async def test_an_error_within_a_stream_after_a_token(at: Site, dialect: Dialect
 
 
 @every_api
+async def test_an_error_without_its_blank_line(at: Site, dialect: Dialect) -> None:
+    """It is told as what it is: a fault of the request is none of the backend's."""
+    error = b'data: {"error":{"message":"too long","type":"BadRequestError","code":400}}'
+    at.play(streams(error))
+    response = await at.ask(dialect)
+    assert response.status_code == 400
+    assert "too long" in response.text
+
+
+@every_api
 async def test_what_came_with_an_error_is_not_lost(at: Site, dialect: Dialect) -> None:
     """The last tokens and the error in one read: the client gets the tokens first."""
     at.play(

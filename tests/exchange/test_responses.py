@@ -82,6 +82,15 @@ async def test_its_own_backend_is_asked_whatever_the_split_says(at: Site, stream
         )
 
 
+async def test_a_response_made_at_the_second_try(at: Site) -> None:
+    """The first backend had named a response, and failed before the client heard of it."""
+    lost = RESPONSES.opening[0].replace(b"resp_1", b"resp_0") + RESPONSES.error
+    at.play(streams(lost), keeper("b1"))
+    at.configure(models=at.arms(["b0"], ["b1"]))
+    assert await make(at, stream=True) == "b1"
+    assert (await at.client.get(PATH)).json()["metadata"] == {"by": "b1"}
+
+
 @pytest.mark.parametrize("base", ["", "/v1", "/api", "/api/v1", "/v1/v1"])
 async def test_every_spelling_of_the_base_url(at: Site, base: str) -> None:
     prepare(at)
