@@ -84,7 +84,8 @@ def parse(url: str) -> Address:
     scheme = parts.scheme.lower()
     if scheme not in _PORTS or not parts.hostname or any(c.isspace() for c in parts.netloc):
         raise ValueError("no http(s)://HOST:PORT")
-    port = parts.port or _PORTS[scheme]
+    # 0 is a port of the system's choice, and not the scheme's own.
+    port = _PORTS[scheme] if parts.port is None else parts.port
     endpoint = _ENDPOINT.search(parts.path)
     path = parts.path[: endpoint.start()] if endpoint else parts.path
     found = _PREFIX.search(path)
