@@ -19,15 +19,19 @@ def usual_file() -> Path | None:
 
 
 def usual_address(url: str | None) -> Address:
-    """The address that an option `--url` gives; else where the gateway of that file listens, or
-    one that nobody configured.
+    """The address that an option `--url` gives; else where the gateway of that file listens on this
+    machine, or one that nobody configured.
+
+    Another host has to be named: a file that came with somebody's checkout would say who gets the
+    admin key of the environment.
 
     Raises:
         typer.BadParameter: it is none.
     """
     if url is not None:
         return option(url)
-    return parse(gateway_url(_settings()))
+    found = parse(gateway_url(_settings()))
+    return found if found.loopback else parse(DEFAULT_URL)
 
 
 def gateway_url(settings: Settings | None) -> str:

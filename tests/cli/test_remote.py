@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gateway.cli.usual_file import DEFAULT_URL, usual_address
 from tests.admin.fake import ADMIN_KEY, READ_KEY, FakeControl, settings
 from tests.settings.samples import OTHER_KEY, changed
 
@@ -123,6 +124,24 @@ def test_the_address_of_the_file_that_stands_there(
     assert run("models").status == 0
     monkeypatch.setenv("GATEWAY_URL", "http://127.0.0.1:1")
     assert "GATEWAY_ADMIN_KEY" in run("models").err, "the environment comes first"
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:8099"),
+        ("gateway.example.com", DEFAULT_URL),
+        ("192.0.2.1", DEFAULT_URL),
+    ],
+)
+def test_a_file_names_a_gateway_of_this_machine_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, asked: str
+) -> None:
+    """It may have come with somebody's checkout, and would say who gets the environment's key."""
+    content = changed(("server", {"host": host, "port": 8099}))
+    (tmp_path / "gateway.yaml").write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    assert usual_address(None).root == asked
 
 
 def test_a_file_with_faults_has_no_key(run: Run, url: str, tmp_path: Path, no_key: None) -> None:
