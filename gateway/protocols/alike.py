@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from gateway.protocols.sse import CR
+
 # The fields in which the APIs stream text. Whichever of them made the event a token, a non-empty
 # text in the place of another non-empty one leaves it a token.
 _TEXT = re.compile(
@@ -17,6 +19,9 @@ _TEXT = re.compile(
 )
 _TRIES = 8
 """Events learnt from before giving up on a stream whose frames are never alike."""
+_END = b"\n\n"
+_MANY = 8
+"""Events that pay for looking at them together."""
 _WINDOW = 8192
 """Bytes looked at together: what is lost where one event among them is of another kind."""
 
@@ -56,11 +61,11 @@ class Alike:
     def run(self, data: bytes, start: int) -> tuple[int, int]:
         """Where the run of alike events that begins at `start` ends, and how many they are."""
         head, tail = self._head, self._tail
-        if not head or b"\r" in data:
+        if not head or CR in data:
             return start, 0
         before, after = len(head), len(tail)
         count = 0
-        if len(data) - start > 3 * (before + after):
+        if len(data) - start > _MANY * (before + after):
             start, count = self._bulk(data, start)
         while data.startswith(head, start):
             text = start + before
@@ -81,26 +86,33 @@ class Alike:
         return start, count
 
     def _bulk(self, data: bytes, start: int) -> tuple[int, int]:
-        """As `run`, but many events at a time, which costs a twentieth, and never to the last one.
+        """As `run`, but a window of events at a time, for two thirds of the time.
 
-        Cut where one event's end meets the next one's beginning, alike events leave only their
-        texts; a window with anything else in it is left to be looked at event by event.
+        What alike events with these texts would be is compared with what is there, as a whole; a
+        window with anything else in it is left to be looked at event by event.
         """
-        head, seam = self._head, self._tail + self._head
+        head, tail = self._head, self._tail
+        seam, last = tail + head, tail.removesuffix(_END)
+        before, after = len(head), -len(last)
         count = 0
         while data.startswith(head, start):
-            window = data[start + len(head) : start + _WINDOW]
-            *texts, rest = window.split(seam)
-            between = b"".join(texts)
+            window = data[start : start + _WINDOW]
+            *events, _ = window.split(_END)
+            while events and not (events[-1].startswith(head) and events[-1].endswith(last)):
+                events.pop()  # what ends a stream
+            texts = [event[before:after] for event in events]
+            lines = b"\n".join((b"", *texts, b""))
+            alike = head + seam.join(texts) + tail
             if (
                 not texts
-                or b'"' in between
-                or b"\n" in between
-                or b"\\" + seam in window
-                or not all(texts)
+                or lines.find(b'"') >= 0
+                or lines.find(b"\\\n") >= 0
+                or lines.find(b"\n\n") >= 0
+                or lines.count(b"\n") != len(texts) + 1
+                or not window.startswith(alike)
             ):
                 break
-            start += len(window) - len(rest)
+            start += len(alike)
             count += len(texts)
         return start, count
 

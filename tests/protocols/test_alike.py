@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,15 +27,39 @@ def _is_alike(event: bytes) -> bool:
     head, tail = _event("|").split(b"|")
     text = event.removeprefix(head).removesuffix(tail)
     whole = len(text) == len(event) - len(head) - len(tail)
-    return whole and text != b"" and b'"' not in text and text[-1:] != b"\\"
+    own = b'"' not in text and b"\n" not in text and text[-1:] != b"\\"
+    return whole and text != b"" and own
 
 
-@given(st.lists(st.sampled_from(["a", "tok ", '"', "\\", "\n", "é", "", "x" * 5000, '","n": 1'])))
-def test_a_run_ends_before_the_first_event_that_is_not_alike(texts: list[str]) -> None:
-    events = [_event(text) for text in texts]
-    expected = next((n for n, e in enumerate(events) if not _is_alike(e)), len(events))
-    end, count = _learnt().run(b"".join(events), 0)
-    assert (end, count) == (sum(map(len, events[:expected])), expected)
+def _one_by_one(events: list[bytes]) -> tuple[int, int]:
+    """What `run` is to say of them."""
+    count = next((n for n, event in enumerate(events) if not _is_alike(event)), len(events))
+    return sum(map(len, events[:count])), count
+
+
+_TEXTS = ["a", "tok ", '"', "\\", "\n", "é", "", "x" * 5000, '","n": 1']
+_OTHERS = [
+    _event("a", finish_reason="stop"),
+    _event("a").replace(b"chatcmpl-1", b"chatcmpl-2"),
+    _event("a|b").replace(b"|", b"\n"),
+    b"data: [DONE]\n\n",
+    b": hi\n\n",
+    b"\n\n",
+]
+_EVENTS = [*map(_event, _TEXTS), *_OTHERS]
+
+
+@given(st.lists(st.sampled_from(_EVENTS)))
+def test_a_run_ends_before_the_first_event_that_is_not_alike(events: list[bytes]) -> None:
+    assert _learnt().run(b"".join(events), 0) == _one_by_one(events)
+
+
+@pytest.mark.parametrize("event", _EVENTS)
+@pytest.mark.parametrize("behind", [0, 1, 30])
+def test_an_event_among_many(event: bytes, behind: int) -> None:
+    """Many are looked at together."""
+    events = [*[_event("a")] * 30, event, *[_event("b")] * behind]
+    assert _learnt().run(b"".join(events), 0) == _one_by_one(events)
 
 
 def test_thousands_of_events_are_one_run() -> None:
@@ -42,11 +67,6 @@ def test_thousands_of_events_are_one_run() -> None:
     data = b"".join(events)
     assert _learnt().run(data, 0) == (len(data), 5000)
     assert _learnt().run(data, len(events[0])) == (len(data), 4999)
-
-
-def test_an_event_of_another_kind_ends_the_run() -> None:
-    start = [_event("a")] * 30
-    assert _learnt().run(b"".join([*start, _event("b", finish_reason="stop")]), 0)[1] == 30
 
 
 def test_half_an_event_at_the_end_is_left() -> None:
