@@ -45,6 +45,8 @@ from gateway.upstream.pool import Pool
 
 LIMITS = {SMALL: 390, BURST: 610, BIG: 410}
 """The most calls of functions, Python's own included, that a request may take."""
+WRITES = {SMALL: 2, BURST: 4, BIG: 2}
+"""And writes to sockets: the request, and one for each read of the answer."""
 REQUESTS = 300
 """In a round."""
 _WARM_UP = 200
@@ -63,11 +65,13 @@ class Cost:
 
     Attributes:
         calls: of functions, on average.
+        writes: to sockets, on average; each is a system call that wakes the other side.
         cpu_us: microseconds of CPU, in the calmest round.
         profile: where they go.
     """
 
     calls: float
+    writes: float
     cpu_us: float
     profile: pstats.Stats
 
@@ -77,10 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     console = Console(highlight=False, width=120)
     costs = {workload.name: measure(workload, options.rounds) for workload in LIMITS}
-    gates = [
-        Gate(f"{workload.name}: calls of a request", costs[workload.name].calls, limit, "calls")
-        for workload, limit in LIMITS.items()
-    ]
+    gates = [gate for workload in LIMITS for gate in _gates(workload, costs[workload.name])]
     for name, cost in costs.items():
         console.print(f"{name:<12} {cost.cpu_us:.0f} µs of CPU a request")
         if options.profile:
@@ -91,6 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         times = {name: cost.cpu_us for name, cost in costs.items()}
         save(options.json, {"machine": machine(), "rounds": options.rounds, "cpu_us": times}, gates)
     return 1 if failed(gates) else 0
+
+
+def _gates(workload: Workload, cost: Cost) -> tuple[Gate, Gate]:
+    name = workload.name
+    return (
+        Gate(f"{name}: calls of a request", cost.calls, LIMITS[workload], "calls"),
+        Gate(f"{name}: writes of a request", cost.writes, WRITES[workload], "writes"),
+    )
 
 
 def measure(workload: Workload, rounds: int) -> Cost:
@@ -110,10 +119,13 @@ async def _measure(workload: Workload, rounds: int) -> Cost:
             await client.ask(_WARM_UP)
             gc.collect()
             seconds = [await _timed(client) for _ in range(rounds)]
+            writes = _Wire.writes
             with cProfile.Profile() as profile:
                 await client.ask(REQUESTS)
+            writes = _Wire.writes - writes
     calls = sum(entry.callcount for entry in profile.getstats() if not _is_here(entry.code))
-    return Cost(calls / REQUESTS, min(seconds) / REQUESTS * 1e6, pstats.Stats(profile))
+    cpu_us = min(seconds) / REQUESTS * 1e6
+    return Cost(calls / REQUESTS, writes / REQUESTS, cpu_us, pstats.Stats(profile))
 
 
 def _is_here(code: CodeType | str) -> bool:
@@ -176,13 +188,20 @@ class _Client:
 
 
 class _Wire(asyncio.Transport):
-    """A connection whose other side is a function."""
+    """A connection whose other side is a function.
+
+    Attributes:
+        writes: to all of them; asyncio's own `writelines` is one.
+    """
+
+    writes = 0
 
     def __init__(self, receive: Callable[[bytes], object]) -> None:
         super().__init__()
         self._receive = receive
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
+        _Wire.writes += 1
         self._receive(bytes(data))
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:

@@ -51,8 +51,9 @@ class AsgiReply:
             self.handler.pause()
         self._queue.put_nowait({"type": "http.response.body", "body": data, "more_body": True})
 
-    def finish(self) -> None:
-        self._queue.put_nowait({"type": "http.response.body", "body": b"", "more_body": False})
+    def finish(self, data: bytes) -> None:
+        self._buffered += len(data)
+        self._queue.put_nowait({"type": "http.response.body", "body": data, "more_body": False})
         self._queue.put_nowait(None)
 
     def abort(self) -> None:

@@ -61,6 +61,7 @@ class HotCycle:
         self._protocol = protocol
         self._transport = protocol.transport
         self._chunked = False
+        self._unsent: list[bytes] = []
         self._body: list[bytes] = []
         self._body_bytes = 0
         self._refusal: BadRequest | None = None
@@ -149,20 +150,18 @@ class HotCycle:
             self.keep_alive = False
             head.append(b"connection: close\r\n")
         head.append(b"\r\n")
-        if not self._transport.is_closing():
-            self._transport.write(b"".join(head))
+        self._unsent = head
 
     def write(self, data: bytes) -> None:
-        if self._transport.is_closing():
-            return  # the client has left, and the task that writes has yet to notice
-        if self._chunked:
-            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
-        else:
-            self._transport.write(data)
+        self._add(data)
+        self._send()
 
-    def finish(self) -> None:
-        if self._chunked and not self._transport.is_closing():
-            self._transport.write(b"0\r\n\r\n")
+    def finish(self, data: bytes) -> None:
+        if data:
+            self._add(data)
+        if self._chunked:
+            self._unsent.append(b"0\r\n\r\n")
+        self._send()
         self._end()
         if self.keep_alive:
             self._protocol.on_response_complete()
@@ -174,6 +173,18 @@ class HotCycle:
     def abort(self) -> None:
         self._end()
         self._transport.abort()
+
+    def _add(self, data: bytes) -> None:
+        if self._chunked:
+            self._unsent += (b"%x\r\n" % len(data), data, b"\r\n")
+        else:
+            self._unsent.append(data)
+
+    def _send(self) -> None:
+        """Write in one piece: each costs a system call here, and a wake-up of the client."""
+        unsent, self._unsent = self._unsent, []
+        if not self._transport.is_closing():  # or the task that writes has yet to notice
+            self._transport.write(b"".join(unsent))
 
     def _end(self) -> None:
         self.response_complete = True

@@ -192,12 +192,13 @@ class Attempt:
         opens = count > 0 and stream.failed is None
         if opens:
             self._outgoing.open_stream(self._headers)
+        if stream.terminal and stream.failed is None:
+            self._complete(out, count)
+            return
         if out and (opens or self._outgoing.started):
             self._outgoing.send(out, count)
         if stream.failed is not None:
             self._resolve(self._reported(stream.failed))
-        elif stream.terminal:
-            self._complete()
 
     def _read(self, stream: Stream, data: bytes, now: float) -> tuple[bytes, int] | None:
         """What the client gets for `data`; None where it is unreadable, which ends the attempt."""
@@ -227,13 +228,11 @@ class Attempt:
         self._outgoing.open_stream(self._headers)
         if not stream.terminal:
             out, count = out + stream.end(), count + 1
-        if out:
-            self._outgoing.send(out, count)
-        self._complete()
+        self._complete(out, count)
 
-    def _complete(self) -> None:
-        """The client has its whole answer, whatever the backend still sends."""
-        self._outgoing.end_stream()
+    def _complete(self, out: bytes, count: int) -> None:
+        """With this the client has its whole answer, whatever the backend still sends."""
+        self._outgoing.end_stream(out, count)
         self._resolve(None)
 
     def _answer_whole(self) -> None:

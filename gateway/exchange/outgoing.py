@@ -81,11 +81,10 @@ class Outgoing:
         """Answer in one piece."""
         self.status = status
         self._reply.start(status, self.headers + self._server + headers, len(body))
-        self._write(body)
-        self._finish()
+        self._finish(body)
 
     def open_stream(self, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        """Send the head of an event stream, unless it has gone out."""
+        """Have the head of an event stream sent with its first events, unless it has gone out."""
         if not self.started:
             self.status = 200
             self._reply.start(200, [*self.headers, *self._server, *headers, *_EVENT_STREAM], None)
@@ -104,6 +103,8 @@ class Outgoing:
 
     def keep_alive(self) -> None:
         """Say that the answer is still coming, in the form that this client counts."""
+        if self.finished:
+            return  # and whoever waited for the answer has yet to stop the clock
         self.open_stream()
         self.last_sign = self._clock()
         if self._translation is not None:
@@ -112,8 +113,10 @@ class Outgoing:
             client = recognise(self._asked)
             self._write(client.keepalive(self._dialect, begun=self.events > 0))
 
-    def end_stream(self) -> None:
-        self._finish()
+    def end_stream(self, data: bytes, events: int) -> None:
+        """Send the last events of an open stream, if any, and end it."""
+        self.events += events
+        self._finish(data)
 
     def fail(self, error: GatewayError) -> None:
         """End with an error, told so that this client does what is right about it.
@@ -129,8 +132,7 @@ class Outgoing:
                 self._refuse(error, client.error_headers(error))
                 return
             self.open_stream()
-        self._write(self._failure(error))
-        self._finish()
+        self._finish(self._failure(error))
 
     def _refuse(self, error: GatewayError, headers: Sequence[tuple[bytes, bytes]]) -> None:
         own = [_JSON, *headers]
@@ -160,6 +162,7 @@ class Outgoing:
         self.bytes_out += len(data)
         self._reply.write(data)
 
-    def _finish(self) -> None:
+    def _finish(self, data: bytes) -> None:
+        self.bytes_out += len(data)
         self.finished = True
-        self._reply.finish()
+        self._reply.finish(data)

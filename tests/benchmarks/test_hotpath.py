@@ -10,9 +10,10 @@ from benchmarks.workloads import SMALL, Workload
 
 
 @pytest.mark.parametrize("workload", hotpath.LIMITS, ids=lambda one: one.name)
-def test_a_request_takes_no_more_calls_than_promised(workload: Workload) -> None:
+def test_a_request_takes_no_more_calls_and_writes_than_promised(workload: Workload) -> None:
     cost = hotpath.measure(workload, rounds=1)
     assert 100 < cost.calls <= hotpath.LIMITS[workload]
+    assert cost.writes == hotpath.WRITES[workload]
     assert cost.cpu_us > 0
 
 
