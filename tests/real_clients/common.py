@@ -180,6 +180,11 @@ def recovers(
     return play
 
 
+def gives_up_when_cut(agent: Scenarios, scenario: str, steps: Sequence[Step]) -> Test:
+    """The agent tells its user that the first answer broke off, and asks no second time."""
+    return fails(agent, scenario, steps, requests=1, says="broke off")
+
+
 def still_trying(
     agent: Scenarios,
     scenario: str,

@@ -14,6 +14,7 @@ from tests.real_clients.common import (
     WRONG_KEY,
     answers,
     fails,
+    gives_up_when_cut,
     keeps_its_arm_in_a_terminal,
     limited,
     recovers,
@@ -99,20 +100,8 @@ test_no_engine = fails(
     patient=True,
     engine_up=False,
 )
-test_cut = fails(
-    agent,
-    "a stream that breaks every time",
-    [CUT],
-    requests=1,
-    says="broke off",
-)
-test_cut_once = fails(
-    agent,
-    "an engine that dies in mid-stream",
-    [CUT, ANSWER],
-    requests=1,
-    says="broke off",
-)
+test_cut = gives_up_when_cut(agent, "a stream that breaks every time", [CUT])
+test_cut_once = gives_up_when_cut(agent, "an engine that dies in mid-stream", [CUT, ANSWER])
 
 test_rows = goes_through(
     agent,

@@ -14,6 +14,7 @@ from tests.real_clients.common import (
     WRONG_KEY,
     answers,
     fails,
+    gives_up_when_cut,
     keeps_its_arm,
     limited,
     recovers,
@@ -82,20 +83,8 @@ test_no_engine = still_trying(
     agent, "no engine left", [ANSWER], requests=range(4, 25), engine_up=False
 )
 test_broken_once = recovers(agent, "500 from the engine, once", [BROKEN, ANSWER], requests=2)
-test_cut = fails(
-    agent,
-    "a stream that breaks every time",
-    [CUT],
-    requests=1,
-    says="broke off",
-)
-test_cut_once = fails(
-    agent,
-    "an engine that dies in mid-stream",
-    [CUT, ANSWER],
-    requests=1,
-    says="broke off",
-)
+test_cut = gives_up_when_cut(agent, "a stream that breaks every time", [CUT])
+test_cut_once = gives_up_when_cut(agent, "an engine that dies in mid-stream", [CUT, ANSWER])
 
 # It takes such a call for a broken stream; afterwards it asks who is to speak next.
 BROKEN_CALL = Row(
