@@ -21,16 +21,15 @@ from gateway.cli.engine_file import EngineVersion
 from gateway.cli.main import WRONG
 from gateway.cli.meaning import KeyMeaning, Meaning, ModelMeaning, meaning
 from gateway.cli.table import plain_table
+from gateway.cli.usual_file import USUAL_FILE, File, SameFile, named_file
 from gateway.errors import ConfigError
 from gateway.settings import load
 from gateway.settings.comparison import Comparison
 
 
 def check(
-    file: Annotated[
-        Path | None,
-        typer.Argument(help="The configuration file; gateway.yaml by default.", show_default=False),
-    ] = None,
+    file: File = None,
+    config: SameFile = None,
     engine: Annotated[
         Path | None, typer.Option(help="Check an engine configuration instead.", metavar="FILE")
     ] = None,
@@ -50,6 +49,7 @@ def check(
 
     Example: gateway check --engine deploy/vllm/chunk-64.yaml --engine-version 0.32
     """
+    file = named_file(file, config)
     if engine is not None:
         if file is not None:
             raise typer.BadParameter("give a configuration or --engine FILE, not both")
@@ -57,7 +57,7 @@ def check(
         return
     if engine_version is not None:
         raise typer.BadParameter("--engine-version goes with --engine FILE")
-    path = file or Path("gateway.yaml")
+    path = file or USUAL_FILE
     if as_json:
         _show_json(path)
     else:

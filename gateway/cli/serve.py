@@ -20,6 +20,7 @@ import uvloop
 from gateway.app import Gateway, create_app
 from gateway.cli.address import url_of
 from gateway.cli.listening import BACKLOG, listen
+from gateway.cli.usual_file import USUAL_FILE, File, SameFile, named_file
 from gateway.edge.protocol import GatewayProtocol
 from gateway.edge.server import Server
 from gateway.reload import Reloader, signature
@@ -44,9 +45,8 @@ Configured = Annotated[str | None, typer.Option(hidden=True, callback=_configure
 
 
 def serve(
-    config: Annotated[Path, typer.Option("--config", "-c", help="Configuration file.")] = Path(
-        "gateway.yaml"
-    ),
+    file: File = None,
+    config: SameFile = None,
     access_log: Annotated[
         str, typer.Option(help="File for the access log, '-' for standard output.")
     ] = "-",
@@ -65,13 +65,14 @@ def serve(
     )
     for noisy in ("httpx", "uvicorn.error", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    read = partial(load, config, os.environ)
-    seen = signature(config)
+    path = named_file(file, config) or USUAL_FILE
+    read = partial(load, path, os.environ)
+    seen = signature(path)
     settings = read()
     listener = _listen(settings)
     gateway = Gateway(settings, None if access_log == "-" else Path(access_log))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(gateway, Reloader(config, seen, read, gateway.reload), listener))
+        runner.run(_run(gateway, Reloader(path, seen, read, gateway.reload), listener))
 
 
 async def _run(gateway: Gateway, reloader: Reloader, listener: socket.socket) -> None:

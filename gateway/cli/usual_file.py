@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from gateway.cli.address import Address, configured, option, parse
 from gateway.errors import ConfigError
@@ -11,6 +14,30 @@ from gateway.settings import Settings, load
 
 USUAL_FILE = Path("gateway.yaml")
 DEFAULT_URL = "http://127.0.0.1:8080"
+
+File = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE",
+        help=f"The configuration file; {USUAL_FILE} by default.",
+        show_default=False,
+    ),
+]
+SameFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help="The same.", show_default=False),
+]
+
+
+def named_file(file: Path | None, same: Path | None) -> Path | None:
+    """The file that a command line names, by itself or as an option; None if it names none.
+
+    Raises:
+        typer.BadParameter: it names two.
+    """
+    if file is not None and same is not None:
+        raise typer.BadParameter("give the configuration once, as FILE or with -c")
+    return file or same
 
 
 def usual_file() -> Path | None:

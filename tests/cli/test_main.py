@@ -188,6 +188,19 @@ def test_a_faulty_configuration_is_status_2_for_each_who_reads_it(
     ]
 
 
+@pytest.mark.parametrize("command", ["check", "serve"])
+def test_a_file_is_named_with_or_without_its_option(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    path = tmp_path / "other.yaml"
+    for words in ((str(path),), ("-c", str(path)), ("--config", str(path))):
+        assert f"{path}: no such file" in run(command, *words).err
+    monkeypatch.chdir(tmp_path)
+    assert run(command).err.startswith("gateway.yaml: no such file")
+    twice = run(command, str(path), "-c", str(path))
+    assert twice.status == 2 and "give the configuration once" in twice.err
+
+
 def test_a_failure_is_status_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
