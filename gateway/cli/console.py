@@ -19,7 +19,7 @@ from gateway.cli.connect.instructions import blocks
 from gateway.cli.connect.userfiles import Home
 from gateway.cli.listening import listen
 from gateway.cli.remote import TIMEOUT, Url
-from gateway.cli.usual_file import usual_address
+from gateway.cli.usual_file import locate
 from gateway.clients.profile import Profile
 from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError
@@ -63,7 +63,7 @@ def console(
     """
     if not installed():
         raise GatewayError(INSTALL)
-    root = usual_address(url).root
+    root = locate(url).address.root
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )

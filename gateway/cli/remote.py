@@ -16,7 +16,7 @@ from rich.console import Console
 from gateway.cli.asking import client
 from gateway.cli.key_form import origin, sendable
 from gateway.cli.table import plain_table
-from gateway.cli.usual_file import USUAL_FILE, usual_address, usual_admin_key, usual_file
+from gateway.cli.usual_file import USUAL_FILE, locate, usual_file
 from gateway.errors import GatewayError
 
 TIMEOUT = 10.0
@@ -57,10 +57,10 @@ class Remote:
     """
 
     def __init__(self, url: str | None, key: str, source: str = "--key") -> None:
-        address = usual_address(url)
-        self._url = address.root
+        gateway = locate(url)
+        self._url = gateway.address.root
         self._source = origin(key, ADMIN_KEY_VARIABLE, source) if key else IN_FILE
-        key = key or usual_admin_key(address)
+        key = key or gateway.admin_key
         if not key:
             raise typer.BadParameter(
                 f"needed: set {ADMIN_KEY_VARIABLE} to admin.key of the gateway's configuration"

@@ -1,10 +1,10 @@
-"""The configuration file that counts where none is named: one in the working directory."""
+"""The configuration file that counts where none is named, and the gateway that it is of."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -45,37 +45,44 @@ def usual_file() -> Path | None:
     return USUAL_FILE if USUAL_FILE.is_file() else None
 
 
-def usual_address(url: str | None) -> Address:
-    """The address that an option `--url` gives; else where the gateway of that file listens on this
-    machine, or one that nobody configured.
+class Located(NamedTuple):
+    """A gateway that a command speaks to.
+
+    Attributes:
+        settings: its own, as a file has them; None where no file is known to be its own.
+    """
+
+    address: Address
+    settings: Settings | None
+
+    @property
+    def admin_key(self) -> str:
+        """Empty where it is not known."""
+        key = self.settings and self.settings.admin.key
+        return key.get_secret_value() if key else ""
+
+
+def locate(url: str | None) -> Located:
+    """The gateway where an option `--url` says; else the one of the file that stands here, on this
+    machine, or one at an address that nobody configured.
 
     Another host has to be named: a file that came with somebody's checkout would say who gets the
-    admin key of the environment.
+    keys of the environment. Nor are the file's own keys for any gateway but the one it configures.
 
     Raises:
-        typer.BadParameter: it is none.
+        typer.BadParameter: the address is none.
     """
-    if url is not None:
-        return option(url)
-    found = parse(gateway_url(_settings()))
-    return found if found.loopback else parse(DEFAULT_URL)
+    settings = _settings()
+    address = parse(gateway_url(settings)) if url is None else option(url)
+    if url is None and not address.loopback:
+        address = parse(DEFAULT_URL)
+    own = settings is not None and address.same_server(parse(configured(settings)))
+    return Located(address, settings if own else None)
 
 
 def gateway_url(settings: Settings | None) -> str:
     """Where a configuration's gateway listens; the default without one, or if it takes any port."""
     return configured(settings) if settings and settings.server.port else DEFAULT_URL
-
-
-def usual_admin_key(address: Address) -> str:
-    """admin.key of that file, for the gateway it configures: no other server is to see it.
-
-    Empty where there is none.
-    """
-    settings = _settings()
-    if settings is None or not address.same_server(parse(configured(settings))):
-        return ""
-    key = settings.admin.key
-    return "" if key is None else key.get_secret_value()
 
 
 def _settings() -> Settings | None:

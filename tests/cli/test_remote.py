@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.usual_file import DEFAULT_URL, usual_address
+from gateway.cli.usual_file import DEFAULT_URL, locate
 from tests.admin.fake import ADMIN_KEY, READ_KEY, FakeControl, settings
 from tests.settings.samples import OTHER_KEY, changed
 
@@ -141,7 +141,7 @@ def test_a_file_names_a_gateway_of_this_machine_only(
     content = changed(("server", {"host": host, "port": 8099}))
     (tmp_path / "gateway.yaml").write_text(json.dumps(content))
     monkeypatch.chdir(tmp_path)
-    assert usual_address(None).root == asked
+    assert locate(None).address.root == asked
 
 
 def test_a_file_with_faults_has_no_key(run: Run, url: str, tmp_path: Path, no_key: None) -> None:
