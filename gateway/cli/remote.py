@@ -16,7 +16,7 @@ from rich.console import Console
 from gateway.cli.asking import client
 from gateway.cli.key_form import origin, sendable
 from gateway.cli.table import plain_table
-from gateway.cli.usual_file import USUAL_FILE, locate, usual_file
+from gateway.cli.usual_file import USUAL_FILE, locate, why_no_key
 from gateway.errors import GatewayError
 
 TIMEOUT = 10.0
@@ -64,7 +64,7 @@ class Remote:
         if not key:
             raise typer.BadParameter(
                 f"needed: set {ADMIN_KEY_VARIABLE} to admin.key of the gateway's configuration"
-                + _why_none(),
+                + why_no_key(),
                 param_hint=source,
             )
         if not sendable(key):
@@ -137,11 +137,6 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def percent(share: float) -> str:
     """A share from 0 to 1 as people write it."""
     return f"{100 * share:.3g} %"
-
-
-def _why_none() -> str:
-    """Why the file that stands here gave no admin key; nothing where there is no file."""
-    return "; gateway.yaml here has none or faults, or is another gateway's" if usual_file() else ""
 
 
 def _actor() -> str:

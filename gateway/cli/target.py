@@ -5,21 +5,18 @@ Options and the environment win over the configuration file; the model is asked 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 import typer
 
-from gateway.cli.address import option
 from gateway.cli.answering import listed, unlisted
 from gateway.cli.asking import Asker, Reply
 from gateway.cli.key_form import flaws, origin
-from gateway.cli.usual_file import gateway_url, usual_file
+from gateway.cli.usual_file import Located, locate, why_no_key
 from gateway.clients.setup import KEY_VARIABLE, Target
 from gateway.errors import GatewayError
-from gateway.settings import Settings, load
 
 PATIENCE = 3.0
 """Seconds a gateway has to name its models; without an answer the file or --model counts."""
@@ -27,9 +24,9 @@ PATIENCE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the command line and the environment say; empty is unsaid."""
+    """What the command line and the environment say; empty or None is unsaid."""
 
-    url: str
+    url: str | None
     key: str
     model: str
     config: Path | None
@@ -50,39 +47,26 @@ def find(wanted: Wanted) -> Found:
     """Complete what was said.
 
     Raises:
-        ConfigError: the configuration file has faults.
+        ConfigError: the configuration file that was named has faults.
         GatewayError: no model is known.
         typer.BadParameter: the address is none, or there is no key.
     """
-    settings = _settings(wanted)
-    root = option(wanted.url or gateway_url(settings)).root
-    key = wanted.key or _first_key(settings)
+    gateway = locate(wanted.url, wanted.config)
+    key = wanted.key or gateway.client_key
     if not key:
         raise typer.BadParameter(
             f"needed: set {KEY_VARIABLE} to one of the keys in the gateway's configuration, or "
-            "name that file with -c",
+            f"name that file with -c{why_no_key()}",
             param_hint="--key",
         )
     if wrong := flaws(key):
         source = origin(key, KEY_VARIABLE, "--key")
         raise typer.BadParameter(f"cannot be right: {'; '.join(wrong)}", param_hint=source)
-    return _with_model(root, key, wanted.model, settings)
+    return _with_model(gateway, key, wanted.model)
 
 
-def _settings(wanted: Wanted) -> Settings | None:
-    if wanted.config is not None:
-        return load(wanted.config, os.environ)
-    missing = not (wanted.url and wanted.key)
-    usual = usual_file() if missing else None
-    return None if usual is None else load(usual, os.environ)
-
-
-def _first_key(settings: Settings | None) -> str:
-    secrets = (one.key for one in (settings.keys if settings else ()))
-    return next((secret.get_secret_value() for secret in secrets if secret is not None), "")
-
-
-def _with_model(root: str, key: str, wanted: str, settings: Settings | None) -> Found:
+def _with_model(gateway: Located, key: str, wanted: str) -> Found:
+    root, settings = gateway.address.root, gateway.settings
     path = f"/{quote(wanted, safe='')}" if wanted else ""
     answer = Asker(PATIENCE)(f"{root}/v1/models{path}", key=key)
     if wanted:

@@ -61,17 +61,30 @@ class Located(NamedTuple):
         key = self.settings and self.settings.admin.key
         return key.get_secret_value() if key else ""
 
+    @property
+    def client_key(self) -> str:
+        """The first in plain; empty where none is known."""
+        keys = (one.key for one in (self.settings.keys if self.settings else ()))
+        return next((key.get_secret_value() for key in keys if key is not None), "")
 
-def locate(url: str | None) -> Located:
+
+def locate(url: str | None, file: Path | None = None) -> Located:
     """The gateway where an option `--url` says; else the one of the file that stands here, on this
     machine, or one at an address that nobody configured.
 
     Another host has to be named: a file that came with somebody's checkout would say who gets the
     keys of the environment. Nor are the file's own keys for any gateway but the one it configures.
 
+    Args:
+        file: the gateway's own, as an option names it: what it says counts, whoever answers.
+
     Raises:
+        ConfigError: the file that was named has faults.
         typer.BadParameter: the address is none.
     """
+    if file is not None:
+        named = load(file, os.environ)
+        return Located(option(url) if url is not None else parse(gateway_url(named)), named)
     settings = _settings()
     address = parse(gateway_url(settings)) if url is None else option(url)
     if url is None and not address.loopback:
@@ -83,6 +96,13 @@ def locate(url: str | None) -> Located:
 def gateway_url(settings: Settings | None) -> str:
     """Where a configuration's gateway listens; the default without one, or if it takes any port."""
     return configured(settings) if settings and settings.server.port else DEFAULT_URL
+
+
+def why_no_key() -> str:
+    """Why the file that stands here gave no key; nothing where there is no file."""
+    return (
+        f"; {USUAL_FILE} here has none or faults, or is another gateway's" if usual_file() else ""
+    )
 
 
 def _settings() -> Settings | None:

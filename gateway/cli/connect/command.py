@@ -16,7 +16,7 @@ from gateway.cli.connect import instructions, programs
 from gateway.cli.connect.userfiles import Change, Home, apply, readable_by_others
 from gateway.cli.connect.verify import Verdict, verify
 from gateway.cli.main import FAILED
-from gateway.cli.remote import show_json
+from gateway.cli.remote import Url, show_json
 from gateway.cli.target import Wanted, find
 from gateway.clients.known import CLIENTS
 from gateway.clients.profile import Profile
@@ -28,18 +28,13 @@ def connect(
         str,
         typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}.", show_default=False),
     ],
-    url: Annotated[
-        str,
-        typer.Option(
-            "--url", envvar="GATEWAY_URL", help="Where the gateway listens.", show_default=False
-        ),
-    ] = "",
+    url: Url = None,
     key: Annotated[
         str,
         typer.Option(
             "--key",
             envvar=KEY_VARIABLE,
-            help="The client's key; else the first one in the configuration.",
+            help="The client's key; else the first one in its configuration.",
             show_default=False,
         ),
     ] = "",

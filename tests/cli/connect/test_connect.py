@@ -48,6 +48,26 @@ def test_options_win_over_variables_and_those_over_the_file(
     assert (answer["base_url"], answer["key"]) == (f"{closed}/else/v1", f"{KEY}0")
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "gateway.example.com"])
+def test_the_usual_file_s_key_is_for_the_gateway_it_configures(
+    run: Run, tmp_path: Path, closed: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is asked for its models, or is tried, is sent the key."""
+    monkeypatch.setenv("COLUMNS", "300")
+    port = int(closed.rpartition(":")[2])
+    configured(tmp_path, ("server", {"host": host, "port": 1 if host == "127.0.0.1" else port}))
+    result = run("connect", "curl", "--url", closed, "--model", "m", "--show-key")
+    assert (result.status, result.out) == (2, "")
+    assert "set GATEWAY_KEY" in result.err and "another gateway's" in result.err
+
+
+def test_the_usual_file_s_key_follows_its_address(run: Run, tmp_path: Path, closed: str) -> None:
+    port = int(closed.rpartition(":")[2])
+    configured(tmp_path, ("server", {"host": "0.0.0.0", "port": port}))
+    words = ("--url", f"http://localhost:{port}/v1", "--show-key", "--json")
+    assert json.loads(run("connect", "curl", *words).out)["key"] == KEY
+
+
 def test_a_file_elsewhere_and_its_first_key_in_plain(run: Run, tmp_path: Path, closed: str) -> None:
     keys = [{"name": "hashed", "key_sha256": "a" * 64}, {"name": "dev", "key": OTHER_KEY}]
     path = configured(tmp_path, ("keys", keys), name="other.yaml")
