@@ -23,11 +23,10 @@ from gateway.bench.run import Subject
 from gateway.bench.watch.engines import Engine
 from gateway.bench.watch.watches import Watched
 from gateway.cli import bench_subject
-from gateway.cli.address import option
 from gateway.cli.key_form import origin
 from gateway.cli.remote import ADMIN_KEY_VARIABLE
 from gateway.cli.result_file import check_writable
-from gateway.cli.usual_file import DEFAULT_URL
+from gateway.cli.usual_file import locate
 from gateway.clients.setup import KEY_VARIABLE
 from gateway.errors import GatewayError
 from gateway.records import Api
@@ -40,15 +39,19 @@ DAY = 86400.0
 def bench(
     context: typer.Context,
     url: Annotated[
-        str,
+        str | None,
         typer.Option(
             envvar="GATEWAY_URL",
-            help="A gateway or an engine; port 8080 here by default.",
+            help="A gateway or an engine; else as gateway.yaml says, if there, or port 8080 here.",
+        ),
+    ] = None,
+    key: Annotated[
+        str,
+        typer.Option(
+            envvar=KEY_VARIABLE,
+            help="Sent as a Bearer token; else the first of gateway.yaml.",
             show_default=False,
         ),
-    ] = DEFAULT_URL,
-    key: Annotated[
-        str, typer.Option(envvar=KEY_VARIABLE, help="Sent as a Bearer token.", show_default=False)
     ] = "",
     model: Annotated[str, typer.Option(help="By default the first that is listed.")] = "",
     arm: Annotated[
@@ -110,7 +113,11 @@ def bench(
     ] = None,
     admin_key: Annotated[
         str,
-        typer.Option(envvar=ADMIN_KEY_VARIABLE, help="Tells the engines.", show_default=False),
+        typer.Option(
+            envvar=ADMIN_KEY_VARIABLE,
+            help="Tells the engines; else admin.key of gateway.yaml.",
+            show_default=False,
+        ),
     ] = "",
     dcgm: Annotated[list[str] | None, typer.Option(help="URL of a dcgm-exporter.")] = None,
     gpu: Annotated[list[str] | None, typer.Option(help="ARM=0,1: whose GPUs are whose.")] = None,
@@ -202,12 +209,15 @@ def bench(
     check_writable(json_file)
     limits = _limits(threshold or [], asked)
     arms = tuple(dict.fromkeys(arm or [""]))
-    root = option(url).root
+    gateway = locate(url)
+    root = gateway.address.root
     keys = {
         origin(key, KEY_VARIABLE, "--key"): key,
         origin(admin_key, ADMIN_KEY_VARIABLE, "--admin-key"): admin_key,
     }
     bench_subject.check_heads(root, keys, model, arms)
+    key = key or gateway.client_key
+    admin_key = admin_key or gateway.admin_key
     engines = bench_subject.engines_of(engine or [], arms)
     gpus = bench_subject.gpu_arms(gpu or [])
     sources = bench_subject.sources_of(engines, dcgm or (), gpus)

@@ -84,18 +84,13 @@ def locate(url: str | None, file: Path | None = None) -> Located:
     """
     if file is not None:
         named = load(file, os.environ)
-        return Located(option(url) if url is not None else parse(gateway_url(named)), named)
+        return Located(option(url) if url is not None else parse(_url(named)), named)
     settings = _settings()
-    address = parse(gateway_url(settings)) if url is None else option(url)
+    address = parse(_url(settings)) if url is None else option(url)
     if url is None and not address.loopback:
         address = parse(DEFAULT_URL)
     own = settings is not None and address.same_server(parse(configured(settings)))
     return Located(address, settings if own else None)
-
-
-def gateway_url(settings: Settings | None) -> str:
-    """Where a configuration's gateway listens; the default without one, or if it takes any port."""
-    return configured(settings) if settings and settings.server.port else DEFAULT_URL
 
 
 def why_no_key() -> str:
@@ -103,6 +98,11 @@ def why_no_key() -> str:
     return (
         f"; {USUAL_FILE} here has none or faults, or is another gateway's" if usual_file() else ""
     )
+
+
+def _url(settings: Settings | None) -> str:
+    """Where a configuration's gateway listens; the default without one, or if it takes any port."""
+    return configured(settings) if settings and settings.server.port else DEFAULT_URL
 
 
 def _settings() -> Settings | None:

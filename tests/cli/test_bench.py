@@ -11,12 +11,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gateway.bench.results import BenchResult, Sources, read
+from tests.settings.samples import KEY as STRONG_KEY
+from tests.settings.samples import OTHER_KEY
 from tests.simulator.running import Server, serving
-from tests.support.gateway_process import command
+from tests.support.gateway_process import command, write
 from tests.support.ports import nobody
 from tests.support.running import ADMIN_KEY, KEY, Running, configuration, running
 from tests.support.scripted import scripted
@@ -46,12 +49,12 @@ class Site:
 
 
 @asynccontextmanager
-async def site(folder: Path, speed: float = 1.0) -> AsyncIterator[Site]:
+async def site(folder: Path, speed: float = 1.0, **changes: Any) -> AsyncIterator[Site]:
     async with (
         serving(max_num_batched_tokens=512, max_num_seqs=64, speed=speed) as large,
         serving(max_num_batched_tokens=64, max_num_seqs=64, speed=speed) as small,
     ):
-        settings = configuration(folder, large.url, small.url)
+        settings = configuration(folder, large.url, small.url, **changes)
         chunk = {"b0": 512, "b1": 64}
         for name, tokens in chunk.items():
             settings["backends"][name]["engine"] = {"max_num_batched_tokens": tokens}
@@ -125,6 +128,18 @@ async def test_an_admin_key_left_over_does_not_keep_anybody_from_asking_an_engin
         status, said = await command("bench", *arguments, env={"GATEWAY_ADMIN_KEY": ADMIN_KEY})
     assert status == 0, said
     assert f"The admin API of {engine.url} named no engines: " in said
+
+
+async def test_address_and_keys_of_the_gateway_yaml_beside_it(tmp_path: Path) -> None:
+    load = ("--requests", "4", "--rounds", "1", "--no-warm-up")
+    keys = {"keys": [{"name": "dev", "key": STRONG_KEY}], "admin": {"key": OTHER_KEY}}
+    async with site(tmp_path, speed=20, **keys) as here:
+        urls = [engine.url for engine in here.engines]
+        server = {"port": here.it.port}
+        write(tmp_path, configuration(tmp_path, *urls, server=server, **keys))
+        status, said = await command("bench", *load, folder=tmp_path)
+    assert status == 0, said
+    assert "Backend b1 is not what its configuration says" in said, "which the admin key tells"
 
 
 async def test_an_open_loop_of_sessions(tmp_path: Path) -> None:

@@ -108,12 +108,14 @@ class Process:
         return await asyncio.wait_for(self.child.wait(), 15)
 
 
-async def command(*arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+async def command(
+    *arguments: str, env: dict[str, str] | None = None, folder: Path | None = None
+) -> tuple[int, str]:
     """Run `gateway …` in a clean environment; its status and all it wrote."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gateway", *arguments,
         env=_environment() | (env or {}),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     output, _ = await asyncio.wait_for(child.communicate(), 30)
     return child.returncode or 0, output.decode()

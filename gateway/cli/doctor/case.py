@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import SecretStr
 
-from gateway.cli.address import Address
+from gateway.cli.address import Address, configured, parse
 from gateway.cli.answering import is_gateway, listed
 from gateway.cli.asking import Asker, Reply, Unanswered
 from gateway.cli.key_form import sendable
@@ -35,7 +35,8 @@ class Case:
     Attributes:
         address: the base URL in question.
         given_key, given_model, given_admin_key: as options or the environment have them.
-        config: the gateway's configuration file, where it was named.
+        config: the gateway's configuration file, where there is one.
+        named: whether somebody named it, or it stands where the doctor runs.
         request: a file with the body of a request that goes wrong.
         env: the environment a client would see.
         home, folder: where client programs keep their files: the user's, the project's.
@@ -50,6 +51,7 @@ class Case:
     given_model: str = ""
     given_admin_key: str = ""
     config: Path | None = None
+    named: bool = True
     request: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     home: Path
@@ -84,25 +86,34 @@ class Case:
 
     @property
     def is_gateway(self) -> bool:
-        """Whether what answers calls itself a gateway. Only then it gets the file's own keys."""
+        """Whether what answers calls itself a gateway."""
         return is_gateway(self.front)
+
+    @property
+    def trusted(self) -> Settings | None:
+        """The file's settings, where its own keys are for what answers: a gateway, and the one that
+        the file configures, unless it was named for this one."""
+        settings = self.settings
+        if not isinstance(settings, Settings) or not self.is_gateway:
+            return None
+        own = self.named or self.address.same_server(parse(configured(settings)))
+        return settings if own else None
 
     @cached_property
     def key(self) -> tuple[str, str]:
         """The client's key, and where it is from; both empty if there is none."""
         if self.given_key:
             return self.given_key, "--key or GATEWAY_KEY"
-        if isinstance(self.settings, Settings) and self.is_gateway:
-            for key in self.settings.keys:
+        if self.trusted is not None:
+            for key in self.trusted.keys:
                 if key.key is not None:
                     return _open(key.key), f"key {key.name} of {self.config}"
         return "", ""
 
     @cached_property
     def admin_key(self) -> str:
-        settings = self.settings
-        if not self.given_admin_key and isinstance(settings, Settings) and self.is_gateway:
-            return _open(settings.admin.key)
+        if not self.given_admin_key and self.trusted is not None:
+            return _open(self.trusted.admin.key)
         return self.given_admin_key
 
     @cached_property

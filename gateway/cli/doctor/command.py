@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gateway.cli.address import option
+from gateway.cli.address import Address, option
 from gateway.cli.asking import Asker
 from gateway.cli.doctor.caches import WATCH
 from gateway.cli.doctor.case import Case
@@ -24,8 +24,9 @@ from gateway.cli.doctor.finding import Finding, Severity
 from gateway.cli.main import FAILED
 from gateway.cli.masking import Mask
 from gateway.cli.remote import ADMIN_KEY_VARIABLE, show_json
-from gateway.cli.usual_file import DEFAULT_URL, usual_file
+from gateway.cli.usual_file import DEFAULT_URL, locate, usual_file
 from gateway.clients.setup import KEY_VARIABLE
+from gateway.errors import ConfigError
 
 TIMEOUT = 5.0
 """Seconds a server may take over each question that generates nothing."""
@@ -35,9 +36,13 @@ _STYLE = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.ERROR: "bol
 
 def doctor(
     url: Annotated[
-        str,
-        typer.Option(envvar="GATEWAY_URL", help="The base URL clients were given."),
-    ] = "",
+        str | None,
+        typer.Option(
+            envvar="GATEWAY_URL",
+            help="The base URL clients were given; else as the gateway's file says, or port 8080 "
+            "here.",
+        ),
+    ] = None,
     key: Annotated[
         str,
         typer.Option(envvar=KEY_VARIABLE, help="The key clients send.", show_default=False),
@@ -91,15 +96,15 @@ def doctor(
         raise typer.BadParameter(
             f"{unknown[0]!r} is none of {', '.join(TOPICS)}", param_hint="--only"
         )
-    address = option(url or DEFAULT_URL)
     mask = Mask((key, admin_key))
     mask.learn(os.environ)
     case = Case(
-        address=address,
+        address=_address(url, config),
         given_key=key,
         given_model=model,
         given_admin_key=admin_key,
         config=usual_file() if config is None else config,
+        named=config is not None,
         request=request,
         env=os.environ,
         home=Path.home(),
@@ -108,9 +113,19 @@ def doctor(
         watch=watch,
         mask=mask,
     )
-    counts = _as_json(case, only or ()) if as_json else _Page(bool(url)).show(case, only or ())
+    counts = (
+        _as_json(case, only or ()) if as_json else _Page(url is not None).show(case, only or ())
+    )
     if counts[Severity.ERROR]:
         raise typer.Exit(FAILED)
+
+
+def _address(url: str | None, config: Path | None) -> Address:
+    try:
+        return locate(url, config).address
+    except ConfigError:
+        # What is wrong with the file is a finding.
+        return option(url or DEFAULT_URL)
 
 
 def _as_json(case: Case, only: list[str] | tuple[str, ...]) -> Counter[Severity]:

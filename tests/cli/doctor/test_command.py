@@ -138,6 +138,23 @@ async def test_the_files_of_the_user_and_the_configuration_are_read(
     assert "config.toml is no TOML" in result.out
 
 
+async def test_the_address_of_the_file(run: Run, home: Path, tmp_path: Path) -> None:
+    named = gateway_yaml(tmp_path, "http://127.0.0.1:1", server={"port": 8123})
+    usual = gateway_yaml(home / "project", "http://127.0.0.1:1", server={"port": 8124})
+    only = ("--only", "configuration")
+    assert (await doctor(run, *only)).out.startswith("Examining http://127.0.0.1:8124. Another")
+    of_named = await doctor(run, *only, "-c", str(named))
+    assert of_named.out.startswith("Examining http://127.0.0.1:8123. Another")
+    given = await doctor(run, *only, "-c", str(named), "--url", "http://127.0.0.1:8125")
+    assert given.out.startswith("Examining http://127.0.0.1:8125.\n")
+    named.write_text("models: 1\n")
+    faulty = await doctor(run, *only, "-c", str(named))
+    assert faulty.out.startswith("Examining http://127.0.0.1:8080. Another")
+    assert f"{named} has faults" in faulty.out
+    usual.write_text(usual.read_text().replace('"port": 8124', '"host": "192.0.2.1"'))
+    assert (await doctor(run, *only)).out.startswith("Examining http://127.0.0.1:8080. Another")
+
+
 async def test_gateway_yaml_where_it_runs_counts_unless_another_file_is_named(
     run: Run, home: Path, tmp_path: Path
 ) -> None:

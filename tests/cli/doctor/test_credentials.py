@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.answering import SERVICE
 from gateway.cli.doctor.finding import Severity
 from tests.cli.doctor.cases import (
     FILE_ADMIN_KEY,
@@ -135,6 +136,20 @@ async def test_the_keys_of_the_file_go_to_a_gateway_alone(home: Path, tmp_path: 
         await found(case(server.url, home, given_key="", config=file))
     assert "/v1/models" in server.targets
     assert not [head for head in server.heads if "authorization" in head.lower()]
+
+
+async def test_the_keys_of_a_file_that_nobody_named_are_for_the_gateway_it_configures(
+    home: Path, tmp_path: Path
+) -> None:
+    """Anybody can call himself a gateway."""
+    async with other(lambda target, head: reply(json.dumps({"service": SERVICE}))) as server:
+        port = int(server.url.rpartition(":")[2])
+        for configured, sent in ((port, True), (1, False)):
+            server.heads.clear()
+            file = gateway_yaml(tmp_path, server.url, server={"port": configured})
+            await found(case(server.url, home, given_key="", config=file, named=False))
+            assert any(FILE_KEY in head for head in server.heads) is sent
+            assert any(FILE_ADMIN_KEY in head for head in server.heads) is sent
 
 
 async def test_models_known_and_unknown(both: Simulated, home: Path) -> None:
