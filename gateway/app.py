@@ -69,7 +69,7 @@ class Gateway:
         self.weights = WeightBook(self.store)
         # What is in force follows the database before anyone else may change it.
         self.changing = asyncio.Lock()
-        self._access_log = AccessLog(access_log, self.registry)
+        self.access_log = AccessLog(access_log, self.registry)
         self._clock = clock
         self._gates: dict[str, Gate] = {}
         self._pools: dict[Backend, Pool] = {}
@@ -124,7 +124,7 @@ class Gateway:
         """Close connections, the database and the log, and send the last spans."""
         for pool in self._pools.values():
             pool.close()
-        self._access_log.close()
+        self.access_log.close()
         if self._traces is not None:
             self._traces.close()
         self.store.close()
@@ -214,7 +214,7 @@ class Gateway:
     def _record(self, record: Record) -> None:
         self.metrics.observe(record)
         self.recent.add(record)
-        self._access_log.write(record)
+        self.access_log.write(record)
         if self._traces is not None:
             self._traces.add(record)
 

@@ -34,6 +34,9 @@ class AccessLog:
         path: the file to append to; None for standard output.
         registry: where the counter is published.
 
+    Attributes:
+        interval: seconds; may change at any time.
+
     Raises:
         OSError: the file cannot be opened.
     """
@@ -48,7 +51,7 @@ class AccessLog:
     ) -> None:
         self._path = path
         self._limit = limit
-        self._interval = interval
+        self.interval = interval
         self._waiting: deque[bytes] = deque()
         # Each is written by one thread only: the loop's, and the log's own.
         self._lost = 0
@@ -77,7 +80,7 @@ class AccessLog:
         self._thread.join(timeout)
 
     def _run(self) -> None:
-        while not self._closing.wait(self._interval):
+        while not self._closing.wait(self.interval):
             self._drain()
         self._drain()
         if self._path is not None:

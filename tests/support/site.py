@@ -168,7 +168,7 @@ async def site(tmp_path: Path, way: Way, **changes: Any) -> AsyncIterator[Site]:
 
 def _write_soon(gateway: Gateway) -> None:
     """Tests that read the access log would wait for it 0.1 s each."""
-    gateway._access_log._interval = 0.01
+    gateway.access_log.interval = 0.01
 
 
 async def until(condition: Callable[[], object], within: float = 5.0) -> float:
