@@ -127,8 +127,8 @@ def _table(answers: Sequence[Answer]) -> Table:
             if figure is None:
                 row.append("-")
                 continue
-            error = "" if figure.error is None else f" ± {figure.error:.0%}"
-            row.append(f"{figure.value * 1e3:.1f}{error}")
+            margin = "" if figure.margin is None else f" ± {figure.margin:.0%}"
+            row.append(f"{figure.value * 1e3:.1f}{margin}")
         rows.append(row)
     return plain_table(("Chunk", *headings), rows)
 

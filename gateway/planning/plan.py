@@ -21,14 +21,14 @@ class Figure:
     """A percentile in seconds.
 
     Attributes:
-        error: how far from `value` the truth may be, as a part of it: `Calibration.margin`; None
+        margin: how far from `value` the truth may be, as a part of it: `Calibration.margin`; None
             where that is not known, or nothing was predicted.
     """
 
     name: str
     percent: int
     value: float
-    error: float | None = None
+    margin: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def answer(recorded: Recorded, calibration: Calibration, chunk: int) -> Answer:
     return Answer(
         chunk=chunk,
         figures=tuple(
-            replace(one, error=calibration.margin(one.name, one.percent, chunk)) for one in figures
+            replace(one, margin=calibration.margin(one.name, one.percent, chunk)) for one in figures
         ),
         behind=tuple(behind),
     )
@@ -79,8 +79,8 @@ def observed(recorded: Recorded) -> Answer:
 def advice(answers: Sequence[Answer]) -> list[str]:
     """Which chunk sizes are worth an experiment, by each percentile of the time to first token.
 
-    A size at which an engine cannot keep up is out of question; without a known error only the best
-    is named.
+    A size at which an engine cannot keep up is out of question; without a known margin only the
+    best is named.
     """
     able = [one for one in answers if one.chunk is not None and not one.behind]
     percents = [percent for name, percent in FIGURES if name == "ttft"]
@@ -98,11 +98,11 @@ def advice(answers: Sequence[Answer]) -> list[str]:
         if len(found) < 2:
             continue
         best, chunk = found[0]
-        reach = best.value * (1 + (best.error or 0.0))
+        reach = best.value * (1 + (best.margin or 0.0))
         near = [
             str(other)
             for figure, other in found[1:]
-            if figure.value * (1 - (figure.error or 0.0)) <= reach
+            if figure.value * (1 - (figure.margin or 0.0)) <= reach
         ]
         alike = f"; within the errors it may be {', '.join(near)} as well" if near else ""
         said.append(f"Lowest TTFT P{percent}: chunk size {chunk}{alike}.")

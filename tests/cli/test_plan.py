@@ -117,7 +117,7 @@ def test_a_plan_as_json(run: Run, folder: Path, calibration: Path, tmp_path: Pat
     assert content["simulated"] is True and content["requests"] == 60
     measured, foretold = content["answers"]
     assert (measured["chunk"], foretold["chunk"]) == (None, 64)
-    assert foretold["figures"][0].keys() == {"name", "percent", "value", "error"}
+    assert foretold["figures"][0].keys() == {"name", "percent", "value", "margin"}
 
 
 def test_a_plan_says_what_to_doubt(run: Run, folder: Path, calibration: Path) -> None:

@@ -53,7 +53,7 @@ def test_beside_it_stands_how_far_off_the_truth_may_be() -> None:
     recorded = Recorded(engines=(traffic(512),), left_out=0)
 
     def beside(chunk: int, calibration: Calibration = known) -> list[float | None]:
-        return [one.error for one in answer(recorded, calibration, chunk).figures]
+        return [one.margin for one in answer(recorded, calibration, chunk).figures]
 
     assert beside(64) == [pytest.approx(1.0), None, None, None]
     assert beside(512) == [pytest.approx(0.2), None, None, None]
@@ -136,10 +136,10 @@ def test_what_no_fit_writes_is_refused(tmp_path: Path, place: str, value: object
         read(file)
 
 
-def answered(chunk: int, value: float, error: float | None, *behind: str) -> Answer:
+def answered(chunk: int, value: float, margin: float | None, *behind: str) -> Answer:
     return Answer(
         chunk=chunk,
-        figures=(Figure(name="ttft", percent=90, value=value, error=error),),
+        figures=(Figure(name="ttft", percent=90, value=value, margin=margin),),
         behind=behind,
     )
 
