@@ -48,6 +48,7 @@ class Gateway:
     Args:
         settings: already validated.
         access_log: the file for the access log; None for standard output.
+        brief: has lines for people there, instead of JSON.
         clock: monotonic seconds.
     """
 
@@ -55,6 +56,7 @@ class Gateway:
         self,
         settings: Settings,
         access_log: Path | None = None,
+        brief: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.registry = CollectorRegistry()
@@ -69,7 +71,7 @@ class Gateway:
         self.weights = WeightBook(self.store)
         # What is in force follows the database before anyone else may change it.
         self.changing = asyncio.Lock()
-        self.access_log = AccessLog(access_log, self.registry)
+        self.access_log = AccessLog(access_log, self.registry, brief=brief)
         self._clock = clock
         self._gates: dict[str, Gate] = {}
         self._pools: dict[Backend, Pool] = {}

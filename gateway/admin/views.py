@@ -13,8 +13,8 @@ from gateway.keys.limits import Standing
 from gateway.records import Api, NoToken, Outcome, Record, Timeline
 from gateway.routing.table import Route
 from gateway.settings.claims import drift
-from gateway.telemetry.access_log import marks
 from gateway.telemetry.by_key import KeyUse
+from gateway.telemetry.log_lines import marks
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 

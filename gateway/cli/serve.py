@@ -48,8 +48,14 @@ def serve(
     file: File = None,
     config: SameFile = None,
     access_log: Annotated[
-        str, typer.Option(help="File for the access log, '-' for standard output.")
-    ] = "-",
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="File for the access log, '-' for standard output; JSON, but for a short line a "
+            "request where none is named and standard output is a terminal.",
+            show_default=False,
+        ),
+    ] = None,
     host: Configured = None,
     port: Configured = None,
 ) -> None:
@@ -70,7 +76,8 @@ def serve(
     seen = signature(path)
     settings = read()
     listener = _listen(settings)
-    gateway = Gateway(settings, None if access_log == "-" else Path(access_log))
+    log_file = None if access_log in ("-", None) else Path(access_log)
+    gateway = Gateway(settings, log_file, brief=access_log is None and os.isatty(1))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(gateway, Reloader(path, seen, read, gateway.reload), listener))
 

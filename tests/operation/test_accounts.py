@@ -16,8 +16,8 @@ import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from gateway.telemetry.access_log import Line
 from gateway.telemetry.buckets import LATENCY
+from gateway.telemetry.log_lines import Line
 from tests.operation.engine import Engine, asking
 from tests.operation.shots import PROMPT_MARK, WRONG_KEY, Samples, Shot, expected, traffic
 from tests.support.gateway_process import ADMIN_KEY, KEY, READ_KEY, Process, serving, settings

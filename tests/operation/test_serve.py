@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import os
+import re
 import secrets
 import signal
 import socket
@@ -107,6 +109,36 @@ async def test_the_start_says_where_to_point_clients(it: Process) -> None:
     ):
         assert line in start
     assert "uvicorn" not in it.said.lower()
+
+
+# The access log
+
+
+@pytest.mark.parametrize(
+    ("opened", "words", "json"),
+    [(os.openpty, [], False), (os.openpty, ["--access-log", "-"], True), (os.pipe, [], True)],
+    ids=["a terminal", "a terminal, by name", "a pipe"],
+)
+async def test_standard_output_has_short_lines_where_it_is_a_terminal(
+    tmp_path: Path,
+    opened: Callable[[], tuple[int, int]],
+    words: list[str],
+    json: bool,
+) -> None:
+    reader, writer = opened()
+    async with scripted(Engine("a1")) as a1:
+        content = settings(tmp_path, a1.url, a1.url)
+        async with serving(tmp_path, content, words, stdout=writer) as it:
+            assert (await it.ask("s1")).status_code == 200
+            await it.stop()
+        (line,) = os.read(reader, 1 << 16).decode().splitlines()
+    os.close(reader)
+    os.close(writer)
+    if json:
+        assert line.startswith('{"ts":') and '"status":200' in line
+    else:
+        short = r"\d\d:\d\d:\d\d 200 TTFT        -   total    0.\d{3} s  dev m (a a1|b b1) req_\w+"
+        assert re.fullmatch(short, line), line
 
 
 # A changed file

@@ -11,7 +11,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,15 +130,25 @@ def write(folder: Path, content: dict[str, Any]) -> Path:
 
 
 @asynccontextmanager
-async def serving(folder: Path, content: dict[str, Any]) -> AsyncIterator[Process]:
-    """Start `gateway serve` with this configuration and end it afterwards."""
+async def serving(
+    folder: Path,
+    content: dict[str, Any],
+    words: Sequence[str] | None = None,
+    stdout: int | None = None,
+) -> AsyncIterator[Process]:
+    """Start `gateway serve` with this configuration and end it afterwards.
+
+    Args:
+        words: of the command line; None sends the access log to `Process.lines`.
+    """
+    if words is None:
+        words = ("--access-log", str(folder / "access.jsonl"))
     config = write(folder, content)
     url = f"http://127.0.0.1:{content['server']['port']}"
     with (folder / "stderr").open("ab") as errors:
         child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", "serve", "-c", str(config),
-            "--access-log", str(folder / "access.jsonl"),
-            env=_environment(), stderr=errors,
+            sys.executable, "-m", "gateway", "serve", "-c", str(config), *words,
+            env=_environment(), stdout=stdout, stderr=errors,
         )  # fmt: skip
     headers = {"authorization": f"Bearer {KEY}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
