@@ -61,7 +61,7 @@ class HotCycle:
         self._protocol = protocol
         self._transport = protocol.transport
         self._chunked = False
-        self._unsent: list[bytes] = []
+        self._head = b""  # of the answer, until its first bytes
         self._body: list[bytes] = []
         self._body_bytes = 0
         self._refusal: BadRequest | None = None
@@ -150,18 +150,18 @@ class HotCycle:
             self.keep_alive = False
             head.append(b"connection: close\r\n")
         head.append(b"\r\n")
-        self._unsent = head
+        self._head = b"".join(head)
 
     def write(self, data: bytes) -> None:
-        self._add(data)
-        self._send()
+        self._send(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
     def finish(self, data: bytes) -> None:
-        if data:
-            self._add(data)
-        if self._chunked:
-            self._unsent.append(b"0\r\n\r\n")
-        self._send()
+        if not self._chunked:
+            self._send(data)
+        elif data:
+            self._send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data))
+        else:
+            self._send(b"0\r\n\r\n")
         self._end()
         if self.keep_alive:
             self._protocol.on_response_complete()
@@ -174,17 +174,12 @@ class HotCycle:
         self._end()
         self._transport.abort()
 
-    def _add(self, data: bytes) -> None:
-        if self._chunked:
-            self._unsent += (b"%x\r\n" % len(data), data, b"\r\n")
-        else:
-            self._unsent.append(data)
-
-    def _send(self) -> None:
-        """Write in one piece: each costs a system call here, and a wake-up of the client."""
-        unsent, self._unsent = self._unsent, []
+    def _send(self, data: bytes) -> None:
+        """Write with the head, if it has not gone out: two writes would be two system calls here,
+        and wake the client twice."""
+        head, self._head = self._head, b""
         if not self._transport.is_closing():  # or the task that writes has yet to notice
-            self._transport.write(b"".join(unsent))
+            self._transport.write(head + data)
 
     def _end(self) -> None:
         self.response_complete = True
