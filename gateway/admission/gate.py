@@ -103,37 +103,32 @@ class Gate:
             self._part(waiter)
 
     def leave(self, backend: Backend) -> None:
-        """Give a place back; it goes to the first who can use it."""
+        """Give a place back; it goes to the first who can use it.
+
+        There may be more of them: what leaves can be the trial that opens its backend to all, and
+        who comes next can prefer another place to the one that became free.
+        """
         backend.release()
         if self.depth:
-            self._serve(places=1)
+            self.wake()
 
     def wake(self) -> None:
-        """Ask all who wait again: a backend came up or went down, or the routes changed."""
-        self._serve(places=self.depth)
-
-    def _serve(self, places: int) -> None:
-        """Hand out at most so many places, by order of arrival."""
+        """Ask all who wait again, by order of arrival: what is usable has changed."""
         heads = [(next(iter(lane)), lane) for lane in self._lanes.values()]
         heapq.heapify(heads)
-        while heads and places:
+        while heads:
             ticket, lane = heads[0]
-            served = self._settle(lane[ticket])
-            if served is None:
-                heapq.heappop(heads)
-                continue
-            places -= served
-            if lane:
+            if self._settle(lane[ticket]) and lane:
                 heapq.heapreplace(heads, (next(iter(lane)), lane))
             else:
                 heapq.heappop(heads)
 
-    def _settle(self, waiter: _Waiter) -> bool | None:
-        """Let a waiter go, and tell whether it took a place; None if it has to wait on."""
+    def _settle(self, waiter: _Waiter) -> bool:
+        """Let a waiter go; False if it has to wait on."""
         if waiter.future.done():
             # Cancelled, but its task has not run since: a place given to it would be lost.
             self._part(waiter)
-            return False
+            return True
         backend = waiter.pick()
         if backend is not None:
             self._part(waiter)
@@ -143,8 +138,8 @@ class Gate:
         if reason is not None:
             self._part(waiter)
             waiter.future.set_exception(_no_backend(reason))
-            return False
-        return None
+            return True
+        return False
 
     def _join(self, pick: Pick, why_not: WhyNot, lane: Hashable) -> _Waiter:
         loop = asyncio.get_running_loop()

@@ -25,7 +25,7 @@ class Prober:
     Args:
         backends: those in force now; asked anew each round.
         probe: whether one backend is healthy.
-        changed: called when a backend became usable or ceased to be.
+        changed: called when a backend came up, went down, or its circuit closed.
         interval: seconds between rounds; a backend whose probe is still open sits a round out.
         timeout: seconds a probe may take.
     """
@@ -65,9 +65,11 @@ class Prober:
             healthy = await self._ask(backend)
         finally:
             self._open.discard(backend)
-        before = backend.usable()
+        # Not whether it is usable: with its cooldown's end a circuit lets one in, unnoticed, and
+        # this is who tells those that wait.
+        before = backend.up, backend.circuit.closed
         self._note(backend, healthy)
-        if backend.usable() is not before:
+        if (backend.up, backend.circuit.closed) != before:
             self._changed(backend)
 
     async def _ask(self, backend: Backend) -> bool:

@@ -173,6 +173,43 @@ async def test_a_backend_that_comes_back_serves_as_many_as_it_has_places_for(
     await stop(*tasks[3:])
 
 
+@pytest.fixture
+def back(make_backend: MakeBackend, clock: Clock) -> Backend:
+    """A backend with three places, whose circuit is open and lets one request try it."""
+    back = make_backend("back", 3)
+    for _ in range(5):
+        back.circuit.failure()
+    clock.now += 5
+    return back
+
+
+async def test_a_trial_that_went_well_opens_its_backend_to_all_who_wait(
+    gate: Gate, one: Backend, back: Backend
+) -> None:
+    gate.try_enter(Wish(one).pick)
+    assert gate.try_enter(Wish(back).pick) is back
+    tasks = [await waiting(gate, Wish(one, back)) for _ in range(5)]
+    back.circuit.success()
+    gate.leave(back)
+    await settle()
+    assert [task.done() for task in tasks] == [True, True, True, False, False]
+    await stop(*tasks[3:])
+
+
+async def test_who_takes_another_place_leaves_the_free_one_to_the_next(
+    gate: Gate, one: Backend, back: Backend, clock: Clock
+) -> None:
+    back.circuit.begin()
+    gate.try_enter(Wish(one).pick)
+    tasks = [await waiting(gate, Wish(back, one)) for _ in range(3)]
+    clock.now += 5  # nothing was heard of the trial, so another may try
+    gate.leave(one)
+    await settle()
+    assert [task.done() for task in tasks] == [True, True, False]
+    assert (tasks[0].result(), tasks[1].result()) == (back, one)
+    await stop(tasks[2])
+
+
 async def test_a_full_queue_refuses_and_says_when_to_try_again(
     gate: Gate, one: Backend, clock: Clock
 ) -> None:

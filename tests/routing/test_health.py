@@ -168,6 +168,7 @@ async def test_a_success_closes_a_circuit_only_after_its_cooldown(
     clock.now += 5
     await bench.rounds.next()
     assert backend.circuit.state == "closed"
+    assert bench.changed == [("a1", True)], "or those who wait would not know"
 
 
 async def test_a_reload_is_followed(bench: Bench, make_table: MakeTable) -> None:
