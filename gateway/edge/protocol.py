@@ -223,10 +223,14 @@ class GatewayProtocol(HttpToolsProtocol):
         if self.parser.should_upgrade() and self._get_upgrade() not in (None, b"websocket"):
             self._passed_over = True
             return
-        self._part = Part.BODY
-        self._stop_clock()
         hot = self.parser.get_method() == b"POST" and not self.parser.should_upgrade()
         endpoint = self._paths.find(self.url) if hot else None
+        if endpoint is None:
+            # Raises where the target is none: uvicorn does so too late, when what comes is taken
+            # for the body of a request that has begun, and that is the one before.
+            httptools.parse_url(self.url)
+        self._part = Part.BODY
+        self._stop_clock()
         if endpoint is None:
             super().on_headers_complete()
             if self.pipeline:

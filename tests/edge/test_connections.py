@@ -257,6 +257,19 @@ async def test_nothing_that_is_http(it: Running) -> None:
         assert await one.closed() == b""
 
 
+@pytest.mark.parametrize("target", ["CONNECT x:443", "GET http://[::1/v1/models"])
+@pytest.mark.parametrize("before", [0, 1])
+async def test_a_target_that_is_none(it: Running, target: str, before: int) -> None:
+    """Also behind a request, whose answer is over, it is refused as what it is."""
+    async with wire(it.port) as one:
+        for _ in range(before):
+            one.send(post(asked()))
+            assert (await one.answer()).body == WHOLE
+        one.send(f"{target} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        assert (await one.answer()).status == 400
+        assert await one.closed() == b""
+
+
 @own
 async def test_nagle_is_off_towards_clients(it: Running) -> None:
     async with wire(it.port) as one:

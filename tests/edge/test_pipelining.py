@@ -118,11 +118,18 @@ async def test_a_queued_body_is_timed_from_its_turn(it: Running) -> None:
 
 
 @own
-@pytest.mark.parametrize("behind", [b"POST /v1/chat/comp", b"\x16\x03\x01 not HTTP\r\n\r\n"])
+@pytest.mark.parametrize(
+    "behind",
+    [
+        b"POST /v1/chat/comp",
+        b"\x16\x03\x01 not HTTP\r\n\r\n",
+        b"CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n",
+    ],
+)
 async def test_what_comes_behind_a_request_does_not_spoil_its_answer(
     it: Running, behind: bytes
 ) -> None:
-    """A head that stops, and bytes that are no request at all."""
+    """A head that stops, bytes that are no request at all, and a target that is none."""
     async with wire(it.port) as one:
         one.send(post(asked(2 * HEADER_TIMEOUT, stream=True)) + behind)
         assert (await one.answer()).body == b"".join(CHAT.frames)
