@@ -207,8 +207,9 @@ class GatewayProtocol(HttpToolsProtocol):
         lines += [b"%b: %b" % header for header in self.headers if header[0] not in OFFER]
         self.parser = httptools.HttpRequestParser(self)
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        rest = self._read[stopped.args[0] :]
-        super().data_received(b"\r\n".join((*lines, b"", rest)))
+        # Another offer may follow in the same read: its place is counted in what is read anew.
+        self._read = b"\r\n".join((*lines, b"", self._read[stopped.args[0] :]))
+        super().data_received(self._read)
 
     # Requests
 

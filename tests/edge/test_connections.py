@@ -212,6 +212,9 @@ async def test_an_offer_of_http_2_is_passed_over(it: Running, backend: ScriptedB
         one.send(post(asked(stream=True)) + raw)
         assert (await one.answer()).body == b"".join(CHAT.frames)
         assert (await one.answer()).body == WHOLE
+        one.send(post(asked(), headers=offer) * 3)
+        for _ in range(3):
+            assert (await one.answer()).body == WHOLE
     assert "upgrade" not in backend.requests[0].headers
 
 
