@@ -189,18 +189,22 @@ def _session(key: Key, route: Route, headers: Headers, seen: Peek, draft: Draft)
 
 def _chosen(key: Key, route: Route, name: str) -> Arm:
     arm = route.arms.get(name)
+    may = key.allows_arm(name)
+    # Who is not to know which arm serves is not told which there are, either.
+    if not may and (arm is not None or not key.expose_arm):
+        raise Forbidden(
+            f"This key may not choose arm `{name[:100]}` by hand; leave the arm out of the "
+            "request.",
+            code="arm_not_allowed",
+            refusal=Refusal.ARM_NOT_ALLOWED,
+        )
     if arm is None:
-        names = ", ".join(f"`{known}`" for known in route.arms)
+        known = [one for one in route.arms if key.expose_arm or key.allows_arm(one)]
+        names = ", ".join(f"`{one}`" for one in known) or "none for this key"
         raise BadRequest(
             f"Model `{route.model}` has no arm `{name[:100]}`; it has {names}.",
             param="model",
             code="arm_not_found",
-        )
-    if not key.allows_arm(name):
-        raise Forbidden(
-            f"This key may not choose arm `{name}` by hand; leave the arm out of the request.",
-            code="arm_not_allowed",
-            refusal=Refusal.ARM_NOT_ALLOWED,
         )
     return arm
 

@@ -1,4 +1,4 @@
-"""A gateway with limits: on the size of a body, and on what three keys may do."""
+"""A gateway with limits: on the size of a body, and on what four keys may do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.edge.refusals.keys import NONE, POOR
+from tests.edge.refusals.keys import BLIND, NONE, POOR
 from tests.support.running import KEY, Running, Way, configuration, running
 from tests.support.scripted import Received, ScriptedBackend, reply, scripted
 
@@ -33,6 +33,7 @@ async def shared(
             {"name": "dev", "key": KEY, "models": ["m", "o*"], "arms": "none"},
             {"name": "poor", "key": POOR, "requests_per_minute": 2, "tokens_per_minute": 100},
             {"name": "none", "key": NONE, "models": ["other"]},
+            {"name": "blind", "key": BLIND, "arms": ["a1"], "expose_arm": False},
         ]
         async with running(settings, tmp_path, way=way) as it:
             yield it, backend

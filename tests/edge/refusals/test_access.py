@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.records import Outcome
-from tests.edge.refusals.keys import NONE, POOR
+from tests.edge.refusals.keys import BLIND, NONE, POOR
 from tests.edge.refusals.told import openai_error, told
 from tests.support.apis import CHAT, DIALECTS, MESSAGES, Dialect
 from tests.support.running import KEY, Running
@@ -54,6 +54,21 @@ async def test_an_arm_that_is_not_there_or_not_allowed(it: Running, by: str) -> 
         headers = {"x-gateway-arm": arm} if by == "header" else {}
         response = await it.client.post(CHAT.path, json=body, headers=headers)
         assert (response.status_code, says in response.text) == (status, True), response.text
+
+
+async def test_a_key_that_may_not_know_its_arm_cannot_find_out_which_there_are(
+    it: Running,
+) -> None:
+    headers = {"authorization": f"Bearer {BLIND}"}
+    for arm in ("a0", "a7"):
+        body = {**CHAT.request, "model": f"m@{arm}"}
+        response = await it.client.post(CHAT.path, json=body, headers=headers)
+        assert response.status_code == 403
+        assert f"This key may not choose arm `{arm}` by hand" in response.text
+    body = {**CHAT.request, "model": "m@a1"}
+    response = await it.client.post(CHAT.path, json=body, headers=headers)
+    assert response.status_code == 400
+    assert "Model `m` has no arm `a1`; it has none for this key." in response.text
 
 
 @pytest.mark.parametrize("dialect", [CHAT, MESSAGES], ids=lambda one: one.api)
