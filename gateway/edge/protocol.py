@@ -232,6 +232,9 @@ class GatewayProtocol(HttpToolsProtocol):
             httptools.parse_url(self.url)
         self._part = Part.BODY
         self._stop_clock()
+        version = self.parser.get_http_version()
+        if version == "1.0":
+            self.expect_100_continue = False  # it knows no interim replies (RFC 9110 §10.1.1)
         if endpoint is None:
             super().on_headers_complete()
             if self.pipeline:
@@ -239,7 +242,6 @@ class GatewayProtocol(HttpToolsProtocol):
             else:
                 self._held = False  # it was not held up, so its own end passes the turn on
             return
-        version = self.parser.get_http_version()
         self.scope["http_version"] = version
         keep_alive = version != "1.0" and self.parser.should_keep_alive()
         existing = self.cycle

@@ -198,6 +198,17 @@ async def test_a_client_of_http_1_0(it: Running, stream: bool, extra: str) -> No
 
 
 @own
+async def test_a_client_of_http_1_0_is_not_told_to_go_on(it: Running) -> None:
+    """It would take that for the answer."""
+    async with wire(it.port) as one:
+        one.send(post(asked(), headers="expect: 100-continue\r\n", version="1.0")[:-1])
+        await asyncio.sleep(0.05)
+        one.send(b"}")
+        status, _ = await one.head()
+        assert status == 200
+
+
+@own
 async def test_an_offer_of_http_2_is_passed_over(it: Running, backend: ScriptedBackend) -> None:
     """Java's client offers it with every first request; the next one must not hang."""
     offer = "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAEAAEAA\r\n"
