@@ -92,7 +92,7 @@ class FrontDoor:
             await self._app(scope, receive, send)
             return
         method, path = scope["method"], canonical(scope["path"])
-        endpoint = self._paths.find(scope["raw_path"]) if method == "POST" else None
+        endpoint = self._paths.find(scope["path"].encode()) if method == "POST" else None
         if endpoint is not None:
             await self._serve(endpoint, understand, scope, receive, send)
         elif (understand_stored := stored(method, path, scope["query_string"])) is not None:

@@ -249,6 +249,7 @@ async def test_chunked_request_bodies(way: Way, tmp_path: Path) -> None:
         "/anthropic/v1/chat/completions",
         "//v1/chat/completions",
         "/v1/chat/completions/",
+        "/v1/%63hat/completions",
         "/v1/chat/completions?beta=true",
     ],
 )
