@@ -81,6 +81,7 @@ class GatewayProtocol(HttpToolsProtocol):
         # The hot request whose turn it is; `cycle` is the one parsed last, which with pipelining
         # is another.
         self.active: HotCycle | None = None
+        self._asgi: RequestResponseCycle | None = None  # the last one whose turn has come
         self._held = False  # the last answer is complete, but the client has yet to read it
         self._unread: asyncio.TimerHandle | None = None
 
@@ -162,6 +163,7 @@ class GatewayProtocol(HttpToolsProtocol):
             self.transport.close()  # there is no place for an answer
         else:
             self._reject(error)
+            _disconnect(self.cycle)
 
     def _check_head(self) -> None:
         """Raises Refused: too much of a head, or too many requests."""
@@ -282,6 +284,7 @@ class GatewayProtocol(HttpToolsProtocol):
             self.active = cycle
             self.loop.call_soon(cycle.begin)
         else:
+            self._asgi = cycle
             super()._start_asgi_task(cycle, app)
         if self._part is Part.BODY and cycle is self.cycle:
             self._stop_clock()
@@ -340,6 +343,9 @@ class GatewayProtocol(HttpToolsProtocol):
         for cycle in (self.active, *(waiting for waiting, _ in self.pipeline)):
             if isinstance(cycle, HotCycle):
                 cycle.disconnect()
+        if self._asgi is not None:
+            _disconnect(self._asgi)  # uvicorn does so for the one parsed last
+            self._asgi = None
         super().connection_lost(exc)
         # It holds this, and only the collector would free the two. Nothing comes after this.
         self.cycle = None  # type: ignore[assignment]  # never None to uvicorn, see above
@@ -357,3 +363,9 @@ class GatewayProtocol(HttpToolsProtocol):
             super().on_response_complete()
         elif self.active is not None:
             self.active.resume()
+
+
+def _disconnect(cycle: RequestResponseCycle) -> None:
+    """Have the application write nothing more: it would be an error, told with a traceback."""
+    cycle.disconnected = True
+    cycle.message_event.set()

@@ -188,6 +188,31 @@ async def test_queued_refusals_do_not_nest(it: Running) -> None:
         assert (await one.answer()).body == WHOLE
 
 
+@own
+async def test_leaving_with_a_cold_request_queued(
+    it: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The one before it has nobody to answer, either, and that is no error of the gateway's."""
+    for _ in range(10):
+        async with wire(it.port) as one:
+            one.send(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n" * 2)
+            await until(lambda: it.server.server_state.tasks)
+        await it.settle()
+    assert caplog.messages == []
+
+
+@own
+async def test_a_broken_body_that_a_cold_route_did_not_wait_for(
+    it: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with wire(it.port) as one:
+        one.send(head("/nothing", "transfer-encoding: chunked\r\n") + b"zz\r\n{}")
+        assert (await one.answer()).status == 400
+        assert await one.closed() == b""
+    await it.settle()
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
+
+
 async def test_many_requests_on_one_connection(it: Running, backend: ScriptedBackend) -> None:
     async with wire(it.port) as one:
         for n in range(20):

@@ -120,7 +120,8 @@ def test_where_uvicorn_would_feed_a_cycle_the_gateway_goes_first(method: str) ->
 def test_a_cycle_of_uvicorns_own() -> None:
     """What the gateway asks of it, for requests that are not hot."""
     made = attributes(RequestResponseCycle.__init__, "self")
-    assert {"response_complete", "response_started", "keep_alive"} <= made
+    asked = {"response_complete", "response_started", "keep_alive"}
+    assert asked | {"disconnected", "message_event"} <= made
 
 
 # The protocol
