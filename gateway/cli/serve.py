@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -76,6 +78,7 @@ def serve(
     seen = signature(path)
     settings = read()
     listener = _listen(settings)
+    _allow_open_files()
     log_file = None if access_log in ("-", None) else Path(access_log)
     gateway = Gateway(settings, log_file, brief=access_log is None and os.isatty(1))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -119,6 +122,17 @@ def _listen(settings: Settings) -> socket.socket:
         settings.server.port,
         "Is another gateway running? Choose another port with server.port or GATEWAY_SERVER__PORT.",
     )
+
+
+def _allow_open_files() -> None:
+    """Have as many descriptors as the system allows: a stream takes two.
+
+    The usual 1024 is for programs that call select(). Without one left no backend can be probed,
+    and all of them count as down.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):  # macOS has another limit below this one
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _announce(settings: Settings, url: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import os
 import re
+import resource
 import secrets
 import signal
 import socket
@@ -25,6 +26,8 @@ from tests.support.scripted import scripted
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WEAK_KEY = "hunter-2-hunter-2"
+FILES = 512
+"""How many a process may open that does not ask for more."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -36,7 +39,13 @@ async def running(
         a1 = await stack.enter_async_context(scripted(Engine("a1")))
         b1 = await stack.enter_async_context(scripted(Engine("b1")))
         content = settings(folder, a1.url, b1.url)
-        yield await stack.enter_async_context(serving(folder, content)), content
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
+        try:
+            process = await stack.enter_async_context(serving(folder, content))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        yield process, content
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -109,6 +118,12 @@ async def test_the_start_says_where_to_point_clients(it: Process) -> None:
     ):
         assert line in start
     assert "uvicorn" not in it.said.lower()
+
+
+async def test_it_may_open_as_many_files_as_the_system_allows(it: Process) -> None:
+    """A stream takes two, and 1024 is what most systems give who does not ask."""
+    soft, hard = resource.prlimit(it.child.pid, resource.RLIMIT_NOFILE)
+    assert soft == hard > FILES
 
 
 # The access log
