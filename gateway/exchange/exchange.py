@@ -108,7 +108,7 @@ class Exchange:
                 self._draft.tried.append(backend.name)
                 continue
             finally:
-                self._gate.leave(backend)
+                self._leave(backend)
             if failure is None:
                 return
             if self._outgoing.started:
@@ -126,6 +126,12 @@ class Exchange:
         call = self._call
         lane = (call.api, call.arm.name, call.forced, call.pinned, tuple(self._draft.tried))
         return await self._gate.enter(self._pick, self._why_not, lane)
+
+    def _leave(self, backend: Backend) -> None:
+        """Give the place back; where a reload gave the backend to another model, who waits there
+        is who wants it."""
+        routes = self._context.table.routes
+        self._context.gate_of(routes.get(backend.model, self._call.route)).leave(backend)
 
     def _candidates(self) -> Iterator[Backend]:
         """The backends that may still answer, best first."""

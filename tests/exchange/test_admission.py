@@ -151,6 +151,28 @@ async def test_a_wait_in_vain_after_signs_of_life(at: Site, dialect: Dialect) ->
     await give_up(at, requests)
 
 
+async def test_a_busy_backend_that_moves_to_another_model(at: Site) -> None:
+    """Who waits for it there gets the place that a request of the first model gives back."""
+    answer = asyncio.Event()
+
+    async def script(request: Received, writer: asyncio.StreamWriter) -> None:
+        await answer.wait()
+        await answers(CHAT)(request, writer)
+
+    at.play(script)
+    narrow(at)
+    first = asyncio.ensure_future(at.ask(CHAT))
+    await until(lambda: at.backends[0].requests)
+    narrow(at, models=at.arms(["b1"]) | {"n": at.arms(["b0"])["m"]})
+    context = at.gateway.context
+    body = {**CHAT.request, "model": "n"}
+    waiting = asyncio.ensure_future(at.client.post(CHAT.path, json=body))
+    await until(lambda: context.gate_of(context.table.routes["n"]).depth == 1)
+    answer.set()
+    async with asyncio.timeout(SLACK):
+        assert (await first).status_code == (await waiting).status_code == 200
+
+
 async def test_a_backend_that_goes_while_a_request_waits_for_it(at: Site) -> None:
     narrow(at)
     requests = busy(at, CHAT)
