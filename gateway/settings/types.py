@@ -53,6 +53,15 @@ def _backend_url(value: str) -> str:
     return url
 
 
+def _origin(value: str) -> str:
+    """As browsers write it, for it is compared letter by letter."""
+    origin = value.lower()
+    for scheme, port in (("http://", ":80"), ("https://", ":443")):
+        if origin.startswith(scheme):
+            origin = origin.removesuffix(port)
+    return origin
+
+
 def _otlp_endpoint(value: str) -> str:
     url = _base_url(value, "http://127.0.0.1:4318", "those a collector asks for go in headers")
     if url.endswith("/v1/traces"):
@@ -206,6 +215,7 @@ ProxyUrl = Annotated[SecretStr, AfterValidator(_proxy_url)]
 Origin = Annotated[
     str,
     matching(_ORIGIN, 'must be an origin such as https://console.example.com, or "*" for any'),
+    AfterValidator(_origin),
 ]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 HeaderName = Annotated[

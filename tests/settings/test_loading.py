@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from gateway.errors import ConfigError
 from gateway.settings import Model, Settings, load
+from gateway.settings.tree import ServerSettings
 from tests.settings.samples import GOOD, KEY, changed, faults, loaded
 
 # The configuration of the design, its environment and its files.
@@ -111,6 +112,22 @@ def test_json_is_a_configuration_too(tmp_path: Path) -> None:
 
 def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
     assert loaded(tmp_path, "\ufeff" + EXAMPLE, ENV).models
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("https://Pages.Example", "https://pages.example"),
+        ("https://pages.example:443", "https://pages.example"),
+        ("http://pages.example:80", "http://pages.example"),
+        ("https://pages.example:80", "https://pages.example:80"),
+        ("http://[::1]:8080", "http://[::1]:8080"),
+        ("*", "*"),
+    ],
+)
+def test_an_origin_is_kept_as_browsers_send_it(written: str, sent: str) -> None:
+    """They leave out the scheme's own port and know no capital letters."""
+    assert ServerSettings(cors_origins=[written]).cors_origins == [sent]
 
 
 def test_null_means_the_default(tmp_path: Path) -> None:
