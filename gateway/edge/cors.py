@@ -22,7 +22,7 @@ class Cors(CORSMiddleware):
     """Answers preflights of every route, and marks the answers of those that are not hot."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
-        super().__init__(app, allow_methods=["*"], allow_headers=["*"])
+        super().__init__(app, allow_methods=["*"], allow_headers=["*"], expose_headers=["*"])
         self._context = context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -199,7 +199,11 @@ class Handler:
         origin = self._fields.get(b"origin")
         if not origin or not allowed(self._context, origin.decode("latin-1")):
             return []
-        return [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
+        return [
+            (b"access-control-allow-origin", origin),
+            (b"access-control-expose-headers", b"*"),
+            (b"vary", b"origin"),
+        ]
 
 
 def _ids(dialect: Api, request_id: bytes) -> list[tuple[bytes, bytes]]:

@@ -213,6 +213,8 @@ async def test_replies_of_hot_and_cold_routes_may_be_read_by_the_origin(it: Runn
     ):
         assert answer.headers["access-control-allow-origin"] == ORIGIN
         assert answer.headers["vary"].lower() == "origin"
+        # Without it pages see neither the request's id nor how long to wait.
+        assert answer.headers["access-control-expose-headers"] == "*"
 
 
 # Operations
