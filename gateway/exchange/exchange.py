@@ -99,6 +99,7 @@ class Exchange:
             except NoBackend as error:
                 failure = failure or AttemptFailed(error, retryable=False, blame=Blame.NOBODY)
                 break
+            before = failure
             try:
                 form = self._call.forms.of(backend)
                 failure = await self._try(backend, form)
@@ -118,6 +119,7 @@ class Exchange:
                 continue
             if not failure.retryable:
                 break
+            failure = failure if before is None else failure.or_sooner(before)
             self._draft.tried.append(backend.name)
         assert failure is not None
         raise failure.error

@@ -37,6 +37,11 @@ class AttemptFailed(Exception):
         self.retryable = retryable
         self.blame = blame
 
+    def or_sooner(self, other: AttemptFailed) -> AttemptFailed:
+        """Of two that had no room, the one that may have some first: so long is to be waited."""
+        full = self.blame is other.blame is Blame.NOBODY
+        return other if full and _wait(other) < _wait(self) else self
+
     def bare(self) -> AttemptFailed:
         """Itself, without the places it was raised at.
 
@@ -44,6 +49,10 @@ class AttemptFailed(Exception):
         """
         self.__traceback__ = self.error.__traceback__ = None
         return self
+
+
+def _wait(failed: AttemptFailed) -> float:
+    return failed.error.retry_after or 0.0
 
 
 def judged(reworded: Reworded) -> AttemptFailed:

@@ -219,6 +219,18 @@ async def test_a_backend_says_how_long_to_wait(
     assert (response.status_code, response.headers["retry-after"]) == (503, told)
 
 
+@pytest.mark.parametrize("waits", [("60", "2"), ("2", "60")])
+async def test_of_two_full_backends_the_shorter_wait_is_told(
+    at: Site, waits: tuple[str, str]
+) -> None:
+    status = "429 Too Many Requests"
+    at.play(*(says(reply(b"", status=status, headers=f"retry-after: {n}\r\n")) for n in waits))
+    at.configure(models=at.arms(["b0"], ["b1"]))
+    response = await at.ask(CHAT)
+    assert (response.status_code, response.headers["retry-after"]) == (503, "2")
+    assert "again in 2 s" in response.text
+
+
 @every_api
 async def test_a_good_answer_after_bad_ones(at: Site, dialect: Dialect) -> None:
     """Nothing of a fault stays behind: neither in the pool nor in the counts."""
