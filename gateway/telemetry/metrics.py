@@ -94,8 +94,11 @@ class Metrics:
                 families.no_first_token[*labels, reason].value += 0
             for api, outcome in product(Api, FAILED):
                 families.requests[*labels, api, outcome].value += 0
-        for (model, arm), (other_model, other) in permutations(self._arms, 2):
-            if model == other_model:
+        arms: dict[str, list[str]] = {}
+        for model, arm in self._arms:
+            arms.setdefault(model, []).append(arm)
+        for model, names in arms.items():
+            for arm, other in permutations(names, 2):
                 families.failovers[model, arm, other].value += 0
         for (model, arm), result in product(self._arms, ("met", "missed")):
             if model in self._objectives:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -165,3 +167,11 @@ async def test_what_rarely_happens_is_counted_from_0(metrics: Metrics, scrape: S
     assert read("gateway_failovers_total", **{**failover, "served_arm": "only"}) is None
     assert read("gateway_slo_total", model="llama", arm="chunk-64", result="missed") == 0
     assert read("gateway_slo_total", model="qwen", arm="only", result="missed") is None
+
+
+def test_many_models_are_taken_over_at_once(metrics: Metrics, table: Any) -> None:
+    """A reload does so on the event loop, where open streams wait for it."""
+    table.routes |= {f"m{number}": table.routes["llama"] for number in range(3000)}
+    began = time.perf_counter()
+    metrics.use(table, [])
+    assert time.perf_counter() - began < 1
