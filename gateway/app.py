@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 from starlette.types import ASGIApp
 
-from gateway.admin import api as admin
+from gateway.admin import api, changes
 from gateway.admission.gate import Gate
 from gateway.edge.asgi import FrontDoor
 from gateway.edge.cold import add_routes
@@ -92,18 +92,19 @@ class Gateway:
         )
         self._take_over(self.store.disabled_backends())
 
-    async def reload(self, settings: Settings) -> None:
-        """Put another configuration in force, as a whole, for requests that come from now on.
-
-        What `admin.changes.AT_START` names is taken at start only.
+    async def reload(self, settings: Settings) -> list[str]:
+        """Put another configuration in force, as a whole, for requests that come from now on, and
+        say what it changes, a line each. What `admin.changes.AT_START` names has to wait.
 
         Raises:
             ConfigError, StateFailed: the database cannot be used; what was in force stays.
         """
         async with self.changing:
-            # In a thread: whoever else has the file locked must not hold up open streams.
+            # In threads: whoever else has the file locked must not hold up open streams.
             disabled = await asyncio.to_thread(self.keep, settings)
+            changed = await asyncio.to_thread(changes.changes, self.context.settings, settings)
             self.put_in_force(settings, disabled)
+            return changed
 
     def keep(self, settings: Settings) -> Collection[str]:
         """What of a reload blocks and may fail; returns the backends taken out."""
@@ -113,7 +114,7 @@ class Gateway:
 
     def put_in_force(self, settings: Settings, disabled: Collection[str]) -> None:
         """The rest of a reload. It may not fail: the table changes what is in force in place."""
-        self.context.settings = settings
+        self.context.settings = changes.in_force(self.context.settings, settings)
         self.context.keyring = KeyRing(settings.keys)
         self.context.table = Table(settings, self._clock, previous=self.context.table)
         self._take_over(disabled)
@@ -193,9 +194,8 @@ class Gateway:
         return [one for one in self._backends() if one.model == model]
 
     def _changed(self, backend: Backend) -> None:
-        gate = self._gates.get(backend.model)
-        if gate is not None:
-            gate.wake()
+        if backend.model in self._gates:
+            self._gates[backend.model].wake()
 
     def _gate_of(self, route: Route) -> Gate:
         gate = self._gates.get(route.model)
@@ -296,5 +296,5 @@ def create_app(gateway: Gateway, reload: Callable[[], Awaitable[Settings]]) -> A
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(Cors, context=gateway.context)
     add_routes(app, gateway.context, gateway.metrics.render)
-    app.include_router(admin.router(LiveControl(gateway, reload)))
+    app.include_router(api.router(LiveControl(gateway, reload)))
     return FrontDoor(app, gateway.context, gateway.paths)

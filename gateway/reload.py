@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from gateway.errors import ConfigError, GatewayError
@@ -37,7 +37,8 @@ class Reloader:
         path: the file. It may be a symbolic link that is swapped, as Kubernetes does.
         seen: its signature from before it was read at the start: what changed since is news.
         load: reads it, in a thread; raises ConfigError.
-        apply: puts settings in force; raises ConfigError and GatewayError.
+        apply: puts settings in force and returns what they change, a line each; raises
+            ConfigError and GatewayError.
         interval: seconds between looks at the file.
     """
 
@@ -46,7 +47,7 @@ class Reloader:
         path: Path,
         seen: Signature | None,
         load: Callable[[], Settings],
-        apply: Callable[[Settings], Awaitable[None]],
+        apply: Callable[[Settings], Awaitable[Sequence[str]]],
         interval: float = 1.0,
     ) -> None:
         self._path = path
@@ -70,14 +71,15 @@ class Reloader:
             try:
                 # A long file takes 0.3 s to read, in which open streams must go on.
                 settings = await asyncio.to_thread(self._load)
-                await self._apply(settings)
+                changed = await self._apply(settings)
             except ConfigError as error:
                 log.error(KEPT, "".join(f"\n  {fault}" for fault in error.faults))
                 raise
             except GatewayError as error:
                 log.error(KEPT, error.detail or error.message)
                 raise
-            log.info("configuration reloaded from %s", self._path)
+            what = "".join(f"\n  {line}" for line in changed) or " without a change"
+            log.info("configuration reloaded from %s%s", self._path, what)
             return settings
 
     def ask(self) -> None:

@@ -39,6 +39,24 @@ async def test_a_changed_connect_timeout_holds_for_backends_that_stay(tmp_path: 
             await asyncio.wait_for(backend.gone.wait(), 1)
 
 
+async def test_what_waits_for_a_restart_is_told_until_then(tmp_path: Path) -> None:
+    async with scripted(answering(reply(b"{}"))) as backend:
+        settings = configuration(tmp_path, backend.url)
+        new = Settings.model_validate(
+            settings | {"server": {"port": 9000, "drain_delay": 1}, "traces": {"sample_ratio": 0.5}}
+        )
+        async with running(settings, tmp_path) as it:
+            waiting = [
+                f"{path} (takes effect at the next start)"
+                for path in ("server.port: 0 → 9000", "traces.sample_ratio: 1 → 0.5")
+            ]
+            first = await it.gateway.reload(new)
+            assert [line for line in first if "drain_delay" not in line] == waiting
+            assert len(first) == 3
+            assert await it.gateway.reload(new) == waiting
+            assert await it.gateway.reload(Settings.model_validate(settings)) != waiting
+
+
 async def test_a_request_under_way_survives_the_loss_of_its_backend(tmp_path: Path) -> None:
     release = asyncio.Event()
 

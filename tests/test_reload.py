@@ -26,6 +26,7 @@ class Bench:
         self.seen = signature(self.file)
         self.applied: list[str] = []
         self.read: list[str] = []
+        self.changed: list[str] = []
 
     def load(self) -> Settings:
         text = self.file.read_text()
@@ -36,12 +37,13 @@ class Bench:
             raise RuntimeError("odd")
         return Settings()
 
-    async def apply(self, settings: Settings) -> None:
+    async def apply(self, settings: Settings) -> list[str]:
         if self.read[-1] == "no weights":
             raise ConfigError(["database_url: the weights cannot be stored"])
         if self.read[-1] == "no database":
             raise GatewayError("sorry", detail="disk I/O error")
         self.applied.append(self.read[-1])
+        return self.changed
 
     @asynccontextmanager
     async def watching(self, interval: float = 0.01) -> AsyncIterator[Reloader]:
@@ -105,6 +107,20 @@ async def test_who_asks_gets_a_reload_at_once_of_an_unchanged_file(bench: Bench)
         await asyncio.sleep(0)
         reloader.ask()
         await bench.until("old")
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [([], " without a change"), (["a: 1 → 2", "b: added"], "\n  a: 1 → 2\n  b: added")],
+)
+async def test_what_changed_is_told(
+    bench: Bench, caplog: pytest.LogCaptureFixture, changed: list[str], told: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    bench.changed = changed
+    async with bench.watching(interval=60) as reloader:
+        await reloader.reload()
+    assert caplog.messages == [f"configuration reloaded from {bench.file}{told}"]
 
 
 @pytest.mark.parametrize(

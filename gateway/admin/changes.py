@@ -32,6 +32,19 @@ def changes(old: Settings, new: Settings) -> list[str]:
     ]
 
 
+def in_force(old: Settings, new: Settings) -> Settings:
+    """`new`, but what is read at start only as `old` has it: so it stays a change until then."""
+    update: dict[str, Any] = {}
+    for path in AT_START:
+        section, _, name = path.partition(".")
+        if name:
+            kept = {name: getattr(getattr(old, section), name)}
+            update[section] = update.get(section, getattr(new, section)).model_copy(update=kept)
+        else:
+            update[section] = getattr(old, section)
+    return new.model_copy(update=update)
+
+
 def _tree(settings: Settings) -> dict[str, Any]:
     tree = settings.model_dump()
     tree["keys"] = {key["name"]: key for key in tree["keys"]}
