@@ -102,7 +102,9 @@ async def _run(gateway: Gateway, reloader: Reloader, listener: socket.socket) ->
     server = Server(
         config,
         settings=lambda: context.settings.server,
-        on_start=partial(_announce, context.settings, url_of(*listener.getsockname()[:2])),
+        on_start=partial(
+            _announce, context.settings, gateway.store.file, url_of(*listener.getsockname()[:2])
+        ),
         on_drain=gateway.drain,
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.ask)
@@ -135,9 +137,9 @@ def _allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _announce(settings: Settings, url: str) -> None:
+def _announce(settings: Settings, database: Path, url: str) -> None:
     log.info("listening on %s", url)
     log.info("base URL for OpenAI SDKs and Codex: %s/v1", url)
     log.info("base URL for Claude Code and Anthropic SDKs: %s", url)
-    log.info("weights and backends taken out are kept in %s", settings.database_url)
+    log.info("weights and backends taken out are kept in %s", database)
     log.info("models: %s", ", ".join(settings.models) or "none configured")

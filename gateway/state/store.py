@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
-from sqlalchemy import Connection, Engine, delete, func, insert, select, tuple_
+from sqlalchemy import Connection, Engine, delete, func, insert, make_url, select, tuple_
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from gateway.errors import ConfigError, GatewayError
@@ -91,6 +92,11 @@ class Store:
     def __init__(self, url: str) -> None:
         self._url = url
         self._engine: Engine | None = None
+
+    @property
+    def file(self) -> Path:
+        """Its place, whatever the working directory."""
+        return Path(make_url(self._url).database or "").absolute()
 
     def open(self) -> None:
         """Connect, and bring the schema up to date.

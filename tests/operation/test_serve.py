@@ -115,6 +115,7 @@ async def test_the_start_says_where_to_point_clients(it: Process) -> None:
         f"base URL for OpenAI SDKs and Codex: {it.url}/v1",
         f"base URL for Claude Code and Anthropic SDKs: {it.url}",
         "models: m",
+        f"weights and backends taken out are kept in {it.folder / 'gateway.db'}",
     ):
         assert line in start
     assert "uvicorn" not in it.said.lower()

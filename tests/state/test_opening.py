@@ -240,3 +240,12 @@ def test_a_locked_database_is_waited_for_then_refused(
     monkeypatch.setattr(sqlite, "LOCK_TIMEOUT", 0.05)
     with store._transaction():
         assert "another process has kept it locked for 0.05 s" in fault(file)
+
+
+def test_a_relative_file_is_told_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Started in another folder, a gateway has another database."""
+    monkeypatch.chdir(tmp_path)
+    assert Store("sqlite:///gateway.db").file == tmp_path / "gateway.db"
+    assert Store(f"sqlite:///{tmp_path}/other.db").file == tmp_path / "other.db"
