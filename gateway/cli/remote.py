@@ -64,7 +64,7 @@ class Remote:
         if not key:
             raise typer.BadParameter(
                 f"needed: set {ADMIN_KEY_VARIABLE} to admin.key of the gateway's configuration"
-                + why_no_key(),
+                + why_no_key(gateway),
                 param_hint=source,
             )
         if not sendable(key):

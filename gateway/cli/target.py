@@ -56,7 +56,7 @@ def find(wanted: Wanted) -> Found:
     if not key:
         raise typer.BadParameter(
             f"needed: set {KEY_VARIABLE} to one of the keys in the gateway's configuration, or "
-            f"name that file with -c{why_no_key()}",
+            f"name that file with -c{why_no_key(gateway)}",
             param_hint="--key",
         )
     if wrong := flaws(key):

@@ -93,11 +93,16 @@ def locate(url: str | None, file: Path | None = None) -> Located:
     return Located(address, settings if own else None)
 
 
-def why_no_key() -> str:
-    """Why the file that stands here gave no key; nothing where there is no file."""
-    return (
-        f"; {USUAL_FILE} here has none or faults, or is another gateway's" if usual_file() else ""
-    )
+def why_no_key(gateway: Located) -> str:
+    """Why no file gave a key for this gateway, as the end of a sentence."""
+    if gateway.settings is not None:
+        return "; the configuration here has none"
+    if usual_file() is None:
+        return f", or run this where its {USUAL_FILE} stands"
+    settings = _settings()
+    if settings is None:
+        return f"; {USUAL_FILE} here has faults, which `gateway check` lists"
+    return f"; {USUAL_FILE} here is of the gateway at {configured(settings)}"
 
 
 def _url(settings: Settings | None) -> str:

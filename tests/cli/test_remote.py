@@ -109,11 +109,13 @@ def test_a_wrong_key_of_the_file_is_named_so(
 
 
 def test_the_files_key_is_for_the_gateway_it_configures(
-    run: Run, url: str, tmp_path: Path, no_key: None
+    run: Run, url: str, tmp_path: Path, no_key: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
     beside(tmp_path, "http://127.0.0.1:1")
     result = run("models")
     assert result.status == 2 and "GATEWAY_ADMIN_KEY" in result.err
+    assert "gateway.yaml here is of the gateway at http://127.0.0.1:1" in result.err
 
 
 def test_the_address_of_the_file_that_stands_there(
@@ -144,11 +146,14 @@ def test_a_file_names_a_gateway_of_this_machine_only(
     assert locate(None).address.root == asked
 
 
-def test_a_file_with_faults_has_no_key(run: Run, url: str, tmp_path: Path, no_key: None) -> None:
+def test_a_file_with_faults_has_no_key(
+    run: Run, url: str, tmp_path: Path, no_key: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
     beside(tmp_path, url, models={})
     result = run("models")
     assert result.status == 2 and "GATEWAY_ADMIN_KEY" in result.err
-    assert "gateway.yaml here has none or faults" in result.err
+    assert "gateway.yaml here has faults, which `gateway check` lists" in result.err
 
 
 def test_a_file_without_an_admin_key(run: Run, url: str, tmp_path: Path, no_key: None) -> None:
