@@ -13,6 +13,7 @@ from gateway.keys.limits import Standing
 from gateway.records import Api, NoToken, Outcome, Record, Timeline
 from gateway.routing.table import Route
 from gateway.settings.claims import drift
+from gateway.settings.comparison import compare
 from gateway.telemetry.by_key import KeyUse
 from gateway.telemetry.log_lines import marks
 
@@ -60,11 +61,17 @@ class ModelView(BaseModel):
     unit: str = Field(description="What is assigned to an arm: session, request or key.")
     slo_ttft_ms: float | None
     revision: int
+    confounded: list[str] = Field(
+        default=[],
+        description="Why a difference between the arms need not come from their chunk settings.",
+    )
     arms: list[ArmView]
 
     @classmethod
     def of(cls, route: Route) -> ModelView:
         settings = route.settings
+        backends = {one.name: one.settings for arm in route.arms.values() for one in arm.backends}
+        comparison = compare(settings.with_weights(route.weights), backends)
         total = sum(route.weights.values())
         arms = [
             ArmView(
@@ -85,6 +92,7 @@ class ModelView(BaseModel):
             unit=settings.experiment.unit,
             slo_ttft_ms=settings.experiment.slo_ttft_ms,
             revision=route.revision,
+            confounded=list(comparison.confounded) if comparison else [],
             arms=arms,
         )
 

@@ -120,6 +120,8 @@ def _show(model: ModelView, last: ChangeView | None) -> None:
             for arm in model.arms
         ],
     )
+    for why in model.confounded:
+        typer.echo(f"Confounded: {why}.")
     for arm in model.arms:
         if arm.weight and not _usable(arm):
             typer.echo(f"{arm.name} has a share of the traffic and no usable backend.", err=True)

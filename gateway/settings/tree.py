@@ -6,6 +6,7 @@ Checks that concern one value stand here; those that compare values are in `cros
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -113,6 +114,14 @@ class Model(Section):
         named = [name for name, arm in self.arms.items() if arm.role == "control"]
         free = [name for name, arm in self.arms.items() if arm.role is None]
         return next(iter(named + free), None)
+
+    def with_weights(self, weights: Mapping[str, float]) -> Model:
+        """The same model with these weights, by arm."""
+        arms = {
+            name: arm.model_copy(update={"weight": weights[name]})
+            for name, arm in self.arms.items()
+        }
+        return self.model_copy(update={"arms": arms})
 
 
 class EngineSettings(Section):

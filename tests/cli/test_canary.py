@@ -31,6 +31,17 @@ def test_set_weights(run: Run, url: str, control: FakeControl) -> None:
     assert "revision 1" in result.out
 
 
+def test_weights_that_confound_the_comparison(run: Run, url: str) -> None:
+    """`gateway check` knows those of the file only."""
+    uneven = run("canary", "set", "llama", "chunk-512=75", "chunk-64=25")
+    assert (
+        "Confounded: a backend of chunk-64 gets 25 % of the traffic, one of chunk-512 75 %"
+        in uneven.out
+    )
+    assert "Confounded" in run("canary", "status", "llama").out
+    assert "Confounded" not in run("canary", "set", "llama", "chunk-512=25").out
+
+
 def test_set_one_weight_with_the_revision_seen(run: Run, url: str, control: FakeControl) -> None:
     assert run("canary", "set", "gpt-4o-local", "chunk-64=0", "--revision", "0").status == 0
     result = run("canary", "set", "llama", "chunk-64=5", "--revision", "0")
