@@ -139,7 +139,7 @@ class ThresholdCheck:
     """One threshold against one arm.
 
     Attributes:
-        held: None where it was not measured.
+        held: None where it was not measured, or too many requests failed to judge it.
         sentence: whether it held, and what to check if not.
     """
 

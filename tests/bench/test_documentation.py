@@ -87,6 +87,13 @@ def test_the_table_of_thresholds_is_the_codes(name: str) -> None:
     assert said[on] in row
 
 
+def test_the_shares_that_may_fail_are_the_codes() -> None:
+    may = {name: f"{100 * one.failures:.0f} %" for name, one in THRESHOLDS.items()}
+    p90, p99, others = may.pop("p90"), may.pop("p99"), set(may.values())
+    assert f"{p90} for `p90` and {p99} for `p99`" in PAGE
+    assert f"and {', '.join(others)} for the others" in PAGE
+
+
 def test_its_numbers_are_the_codes() -> None:
     options = Options()
     assert f"{options.requests} requests a round, {options.users} at a time" in PAGE

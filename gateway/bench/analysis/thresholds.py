@@ -20,6 +20,9 @@ class Threshold:
         told: what the figure is called.
         advice: what to check where it does not hold, as a sentence.
         unmeasured: why it may be unknown, and what would make it known.
+        failures: the share of requests that may fail before it is not judged. Of a percentile that
+            is what lies above it, since what failed never had a first token; the others say
+            nothing of a load of which most was turned away.
     """
 
     figure: str
@@ -28,6 +31,7 @@ class Threshold:
     told: str
     advice: str
     unmeasured: str
+    failures: float = 0.50
 
 
 NO_GPU = "no GPU was looked at (NVML on this machine, or --dcgm)"
@@ -38,12 +42,12 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "p90_ttft_ms", 350, True, "P90 TTFT",
         "The budget is not in force, or the engine is not tuned: check that prefix caching is on, "
         "and the chunk size against the engine's version",
-        "no request succeeded",
+        "no request succeeded", failures=0.10,
     ),
     "p99": Threshold(
         "p99_ttft_ms", 280, True, "P99 TTFT",
         "The prefix reuse budget is not in force, or too low for this traffic",
-        "no request succeeded",
+        "no request succeeded", failures=0.01,
     ),
     "memory": Threshold(
         "gpu_memory_peak", 0.70, True, "GPU memory peak",
@@ -112,25 +116,30 @@ def _check(arm: ArmSummary, name: str, limit: float) -> ThresholdCheck:
     threshold = THRESHOLDS[name]
     spread = arm.figures.get(threshold.figure)
     value = spread.median if spread else None
-    held = None if value is None else (value <= limit if threshold.upper else value >= limit)
+    held, found = _verdict(threshold, limit, value, arm)
+    sign = "≤" if threshold.upper else "≥"
     return ThresholdCheck(
         arm=arm.arm,
         name=name,
         limit=limit,
         value=value,
         held=held,
-        sentence=_sentence(threshold, limit, value, held),
+        sentence=f"{threshold.told} {sign} {_shown(threshold, limit)}: {found}.",
     )
 
 
-def _sentence(threshold: Threshold, limit: float, value: float | None, held: bool | None) -> str:
-    sign = "≤" if threshold.upper else "≥"
-    wanted = f"{threshold.told} {sign} {_shown(threshold, limit)}"
+def _verdict(
+    threshold: Threshold, limit: float, value: float | None, arm: ArmSummary
+) -> tuple[bool | None, str]:
     if value is None:
-        return f"{wanted}: not measured, {threshold.unmeasured}."
-    if held:
-        return f"{wanted}: holds, at {_shown(threshold, value)}."
-    return f"{wanted}: does not hold, at {_shown(threshold, value)}. {threshold.advice}."
+        return None, f"not measured, {threshold.unmeasured}"
+    failed = sum(arm.errors.values())
+    if failed > threshold.failures * arm.requests:
+        most = f"{100 * threshold.failures:.3g} %"
+        return None, f"not judged, {failed} of {arm.requests} requests failed, more than {most}"
+    if value <= limit if threshold.upper else value >= limit:
+        return True, f"holds, at {_shown(threshold, value)}"
+    return False, f"does not hold, at {_shown(threshold, value)}. {threshold.advice}"
 
 
 def _shown(threshold: Threshold, value: float) -> str:

@@ -27,7 +27,7 @@ FIGURES: Sequence[tuple[str, str, Callable[[float | None], str]]] = (
     ("GPU memory in use, peak", "gpu_memory_peak", share),
     ("GPU utilisation", "gpu_utilisation", share),
 )
-HELD = {True: "holds", False: "does not hold", None: "not measured"}
+HELD = {True: "holds", False: "does not hold", None: "not judged"}
 
 
 @dataclass(frozen=True, slots=True)

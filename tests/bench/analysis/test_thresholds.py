@@ -58,6 +58,24 @@ def test_one_that_must_be_reached() -> None:
         assert found.held is held
 
 
+@pytest.mark.parametrize(
+    ("name", "figure", "most"),
+    [("p90", "p90_ttft_ms", 10), ("p99", "p99_ttft_ms", 1), ("hit-rate", "hit_rate", 50)],
+)
+def test_one_is_not_judged_where_too_many_requests_failed(
+    name: str, figure: str, most: int
+) -> None:
+    (arm,) = arms_of(a=[1])
+    spread = Spread(median=1, low=1, high=1, values=(1,))
+    for failed, held in ((most, True), (most + 1, None)):
+        errors = {"status 429": 1, "timeout": failed - 1}
+        one = replace(arm, requests=100, figures={figure: spread}, errors=errors)
+        (found,) = check([one], {name: 1})
+        assert found.held is held, found.sentence
+    why = f"not judged, {most + 1} of 100 requests failed, more than {most} %."
+    assert found.sentence.endswith(why)
+
+
 def test_one_that_was_not_measured_neither_holds_nor_fails() -> None:
     found = check(arms_of(a=[1]), {"memory": 0.7, "hit-rate": 0.8})
     assert [one.held for one in found] == [None, None]

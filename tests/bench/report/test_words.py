@@ -61,7 +61,7 @@ def test_thresholds_say_what_is_the_same_for_all_arms_once() -> None:
     said = [(held, sentence.partition(" does")[0]) for held, sentence in found]
     assert ("holds", "a: P90 TTFT ≤ 350 ms: holds, at 308.1 ms.") in said
     assert ("does not hold", "b: P90 TTFT ≤ 350 ms:") in said
-    assert [held for held, said in found if "GPU utilisation" in said] == ["not measured"]
+    assert [held for held, said in found if "GPU utilisation" in said] == ["not judged"]
 
 
 def test_failures_are_counted_by_kind_with_what_the_first_said() -> None:
