@@ -153,6 +153,9 @@ def bench(
     Thresholds (--threshold NAME=LIMIT or NAME=off): p90 and p99 of the time to first token in ms,
     memory (GPU, share), gpu (utilisation, share), hit-rate (prefix cache, share).
 
+    Ends with status 0 once a round is complete, whatever failed in it and whichever thresholds
+    hold: --json has that as thresholds[].held.
+
     Example: gateway bench --arm chunk-512 --arm chunk-2048 --json out.json
 
     Example: gateway bench --request-rate 20 --output-tokens 128 --slo-ttft-ms 500

@@ -35,6 +35,11 @@ def refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return refused
 
 
+def test_the_status_is_told_by_its_help(run: Run) -> None:
+    told = " ".join(run("bench", "--help").out.split())
+    assert "Ends with status 0 once a round is complete, whatever failed in it" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
