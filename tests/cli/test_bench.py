@@ -196,6 +196,20 @@ async def test_no_arm_that_answers_is_an_error(tmp_path: Path) -> None:
     assert "Traceback" not in said and "has no arm `a7`" in said
 
 
+async def test_more_at_once_than_the_key_may_have_is_said_with_what_to_do(tmp_path: Path) -> None:
+    keys = [{"name": "dev", "key": KEY, "max_concurrency": 1}]
+    async with site(tmp_path, keys=keys) as here:
+        arguments = ("--arm", "a0", *SMALL, "--rounds", "1", "--threshold", "p90=100000")
+        found, said = await here.result(*arguments)
+    (refused,) = found.arms[0].errors.values()
+    assert found.arms[0].errors == {"status 429": refused} and refused > 4
+    assert f"not judged, {refused} of 16 requests failed, more than 10 %." in said
+    assert (
+        f"The key may have fewer requests at once than were sent, and {refused} were refused: "
+        "raise its max_concurrency, or lower --concurrency."
+    ) in said
+
+
 async def test_engines_that_cannot_be_asked_are_said_and_absent(tmp_path: Path) -> None:
     async with site(tmp_path, speed=20) as here:
         with nobody() as url:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from gateway.bench.analysis.cost import MOST
 from gateway.bench.analysis.summary import FEWEST_ROUNDS
 from gateway.bench.results import ArmSummary, Round
+from gateway.keys.limits import OVER_CONCURRENCY
 
 UNEQUAL = 0.2
 """Load per backend may differ by as much between arms, relatively, and still count as equal."""
@@ -14,6 +15,9 @@ UNEQUAL = 0.2
 FAILURES = 0.005
 """Shares of failed requests may differ by as much: latencies are those of the requests that
 succeeded, and the arm that fails more may look faster for it."""
+
+_AT_ONCE = OVER_CONCURRENCY.partition("{limit}")[2]
+"""What a gateway's refusal ends with where a key has as many requests as it may have at once."""
 
 
 def confounds(arms: Sequence[ArmSummary]) -> tuple[str, ...]:
@@ -25,7 +29,14 @@ def confounds(arms: Sequence[ArmSummary]) -> tuple[str, ...]:
 
 def remarks(arms: Sequence[ArmSummary], rounds: Sequence[Round]) -> tuple[str, ...]:
     """What else the reader should know, a sentence each."""
-    return (*_load(arms), *_machines(arms), *_gpus(arms, rounds), *_rounds(arms), *_client(rounds))
+    return (
+        *_refused(rounds),
+        *_load(arms),
+        *_machines(arms),
+        *_gpus(arms, rounds),
+        *_rounds(arms),
+        *_client(rounds),
+    )
 
 
 def _misrouted(arms: Sequence[ArmSummary]) -> Iterator[str]:
@@ -59,6 +70,15 @@ def _unequal_failures(arms: Sequence[ArmSummary]) -> Iterator[str]:
         yield (
             f"Confounded: not the same share of requests failed ({told}), and latencies are those "
             "of the rest. Mend the errors first."
+        )
+
+
+def _refused(rounds: Sequence[Round]) -> Iterator[str]:
+    refused = sum(sample.detail.endswith(_AT_ONCE) for one in rounds for sample in one.samples)
+    if refused:
+        yield (
+            f"The key may have fewer requests at once than were sent, and {refused} were refused: "
+            "raise its max_concurrency, or lower --concurrency."
         )
 
 

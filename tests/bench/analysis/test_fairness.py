@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway.bench.analysis.fairness import confounds, remarks
-from gateway.bench.results import ArmSummary, ClientCost, GpuUse
-from tests.bench.made import arms_of, ok, round_of
+from gateway.bench.results import ArmSummary, ClientCost, ErrorKind, GpuUse
+from tests.bench.made import arms_of, failed, ok, round_of
 
 EVEN = arms_of(("1", "2"), a=[1, 1, 1], b=[2, 2, 2])
 
@@ -63,6 +63,11 @@ def test_gpus_that_nobody_assigned_are_said_to_be_all_of_them() -> None:
 def test_one_arm_alone_is_not_compared() -> None:
     (arm,) = arms_of(a=[1, 1, 1])
     assert confounds([arm]) == () and remarks([arm], ()) == ()
+
+
+def test_the_limit_of_another_is_not_called_the_keys() -> None:
+    busy = failed(ErrorKind.STATUS, status=429, detail="Rate limit reached; try again in 1s.")
+    assert remarks(arms_of(a=[1, 1, 1]), [round_of("a", 1, [ok(1.0), busy])]) == ()
 
 
 def test_too_few_rounds_are_said() -> None:
