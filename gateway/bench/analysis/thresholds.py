@@ -34,6 +34,9 @@ class Threshold:
     failures: float = 0.50
 
 
+ROOM = 0.50
+"""Of the KV cache: with less in use at its peak, a low hit rate has another cause."""
+
 NO_GPU = "no GPU was looked at (NVML on this machine, or --dcgm)"
 NO_ENGINE = "no engine was asked (--engine NAME=URL, or an admin key)"
 
@@ -139,7 +142,18 @@ def _verdict(
         return None, f"not judged, {failed} of {arm.requests} requests failed, more than {most}"
     if value <= limit if threshold.upper else value >= limit:
         return True, f"holds, at {_shown(threshold, value)}"
-    return False, f"does not hold, at {_shown(threshold, value)}. {threshold.advice}"
+    return False, f"does not hold, at {_shown(threshold, value)}. {_advice(threshold, limit, arm)}"
+
+
+def _advice(threshold: Threshold, limit: float, arm: ArmSummary) -> str:
+    kv = arm.figures.get("kv_usage_peak")
+    if threshold.figure != "hit_rate" or kv is None or kv.high >= ROOM:
+        return threshold.advice
+    return (
+        f"Memory is hardly the cause, at a KV peak of {100 * kv.high:.3g} %: either the shared "
+        "prefix is too short, since this rate takes --prefix-tokens of at least "
+        f"{_shown(threshold, limit)} of the prompt's length, or prefix caching is off"
+    )
 
 
 def _shown(threshold: Threshold, value: float) -> str:

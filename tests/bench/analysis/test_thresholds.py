@@ -59,6 +59,31 @@ def test_one_that_must_be_reached() -> None:
 
 
 @pytest.mark.parametrize(
+    ("peak", "advice"),
+    [
+        (None, "The cache does not fit the traffic: raise --gpu-memory-utilization"),
+        (0.5, "The cache does not fit the traffic: raise --gpu-memory-utilization"),
+        (
+            0.49,
+            "Memory is hardly the cause, at a KV peak of 49 %: either the shared prefix is too ",
+        ),
+    ],
+)
+def test_memory_is_no_cause_of_misses_where_the_cache_has_room(
+    peak: float | None, advice: str
+) -> None:
+    (arm,) = arms_of(a=[1])
+    figures = {
+        name: Spread(median=value, low=value, high=value, values=(value,))
+        for name, value in (("hit_rate", 0.6), ("kv_usage_peak", peak))
+        if value is not None
+    }
+    (found,) = check([replace(arm, figures=figures)], {"hit-rate": 0.8})
+    assert f"does not hold, at 60 %. {advice}" in found.sentence
+    assert ("--prefix-tokens of at least 80 % of the prompt" in found.sentence) is (peak == 0.49)
+
+
+@pytest.mark.parametrize(
     ("name", "figure", "most"),
     [("p90", "p90_ttft_ms", 10), ("p99", "p99_ttft_ms", 1), ("hit-rate", "hit_rate", 50)],
 )
