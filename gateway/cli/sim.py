@@ -19,8 +19,8 @@ from gateway.simulator.server import create_app
 DEFAULTS = EngineConfig()
 
 
-# The two longest options are told in the docstring: in the table of options they would cut off
-# names at 80 columns.
+# The two longest options are told in the docstring, and the port's range is checked below: in the
+# table of options they would cut off names at 80 columns.
 def sim(
     port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8001,
     host: Annotated[str, typer.Option()] = "127.0.0.1",
@@ -99,6 +99,8 @@ def sim(
         return
     if json_file is not None:
         raise typer.BadParameter("is for --fit", param_hint="--json")
+    if not 0 <= port <= 65535:
+        raise typer.BadParameter(f"{port} is not from 0 to 65535", param_hint="--port")
     fitted = None if calibration is None else read(calibration).machine
     if block_size is None and fitted is not None:
         block_size = fitted.block_size

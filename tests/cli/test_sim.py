@@ -61,6 +61,8 @@ def test_it_starts_says_what_it_simulates_and_stops() -> None:
         (("--speed", "0"), "speed must be above 0"),
         (("--block-size", "0"), "block_size must be above 0"),
         (("--max-num-seqs", "0"), "max_num_seqs must be above 0"),
+        (("--port", "80011"), "--port: 80011 is not from 0 to 65535"),
+        (("--port", "-1"), "--port: -1 is not from 0 to 65535"),
     ],
 )
 def test_flags_no_engine_would_start_with_are_refused(
