@@ -69,7 +69,7 @@ def console(
     )
     for noisy in ("httpx", "uvicorn.error", "nicegui"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    listener = listen(host, port, "Choose another with --port.")
+    listener = listen(host, port, "--host", "Choose another with --port.")
     asyncio.run(_run(root, metrics_key, client_key, listener))
 
 

@@ -122,6 +122,7 @@ def _listen(settings: Settings) -> socket.socket:
     return listen(
         settings.server.host,
         settings.server.port,
+        "server.host or GATEWAY_SERVER__HOST",
         "Is another gateway running? Choose another port with server.port or GATEWAY_SERVER__PORT.",
     )
 

@@ -125,7 +125,7 @@ def sim(
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    listener = listen(host, port, "Choose another with --port.")
+    listener = listen(host, port, "--host", "Choose another with --port.")
     machine = preset if calibration is None else calibration.name
     typer.echo(_start_line(config, machine, url_of(*listener.getsockname()[:2])))
     server = uvicorn.Config(

@@ -201,6 +201,15 @@ def test_a_file_is_named_with_or_without_its_option(
     assert twice.status == 2 and "give the configuration once" in twice.err
 
 
+@pytest.mark.parametrize("host", ["192.0.2.1", ":::"])
+def test_a_host_that_is_none_of_this_machine(run: Run, host: str) -> None:
+    result = run("sim", "--port", "0", "--host", host)
+    assert (result.status, result.out) == (1, "")
+    assert result.err.endswith(
+        ". Set --host to an address of this machine, or to 0.0.0.0 for all of them.\n"
+    )
+
+
 def test_a_failure_is_status_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

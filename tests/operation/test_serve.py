@@ -108,6 +108,19 @@ async def test_a_port_in_use_is_one_sentence(tmp_path: Path, content: dict[str, 
     )
 
 
+async def test_a_host_that_is_not_this_machine_is_another_sentence(
+    tmp_path: Path, content: dict[str, Any]
+) -> None:
+    content["database_url"] = f"sqlite:///{tmp_path}/other.db"
+    elsewhere = {"GATEWAY_SERVER__HOST": "192.0.2.1", "GATEWAY_SERVER__PORT": "0"}
+    status, said = await command("serve", "-c", str(write(tmp_path, content)), env=elsewhere)
+    assert status == 1
+    assert said == (
+        "cannot listen on 192.0.2.1:0: Cannot assign requested address. Set server.host or "
+        "GATEWAY_SERVER__HOST to an address of this machine, or to 0.0.0.0 for all of them.\n"
+    )
+
+
 async def test_the_start_says_where_to_point_clients(it: Process) -> None:
     start = [line.partition(" INFO ")[2] for line in it.said.splitlines()]
     for line in (
