@@ -28,7 +28,7 @@ app = typer.Typer(
 
 @app.command("set")
 def set_weights(
-    model: Annotated[str, typer.Argument(help="Model id or alias.")],
+    model: Annotated[str, typer.Argument(help="Model id or alias.", callback=_no_weight)],
     weights: Annotated[list[str], typer.Argument(metavar="ARM=WEIGHT")],
     reason: Annotated[str, typer.Option(help="Kept in the history.")] = "",
     revision: Annotated[
@@ -78,6 +78,14 @@ def status(
         if number:
             typer.echo()
         _show(view, ChangeView.model_validate(last[0]) if last else None)
+
+
+def _no_weight(model: str) -> str:
+    if "=" in model:
+        raise typer.BadParameter(
+            f"{model!r} is a weight; the model comes first: gateway canary set llama-3-70b {model}"
+        )
+    return model
 
 
 def _parsed(weights: list[str]) -> dict[str, float]:

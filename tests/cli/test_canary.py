@@ -65,6 +65,14 @@ def test_a_weight_that_is_none(run: Run, url: str, control: FakeControl, weight:
     assert control.changes == []
 
 
+@pytest.mark.parametrize("more", [[], ["chunk-64=25"]])
+def test_a_model_that_was_left_out(run: Run, url: str, more: list[str]) -> None:
+    result = run("canary", "set", "chunk-512=75", *more)
+    assert result.status == 2
+    said = " ".join(result.err.replace("│", " ").split())
+    assert "the model comes first: gateway canary set llama-3-70b chunk-512=75" in said
+
+
 def test_an_arm_named_twice(run: Run, url: str) -> None:
     result = run("canary", "set", "llama", "chunk-64=1", "chunk-64=2")
     assert (result.status, "named twice" in result.err) == (2, True)
