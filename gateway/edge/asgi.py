@@ -102,7 +102,7 @@ class FrontDoor:
         elif path.startswith(OPERATIONS):
             await self._app(scope, receive, send)
         else:
-            await self._app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
+            await self._app({**scope, "path": path}, receive, send)
 
     async def _serve(
         self,

@@ -1,7 +1,7 @@
 """The routes that are not hot: models, health, readiness, metrics, and what to say elsewhere.
 
 Paths are canonical here (`/models`, not `/v1/models`): the front door has already understood
-whichever base URL the client was given.
+whichever base URL the client was given. `raw_path` is what the client sent.
 """
 
 from __future__ import annotations
@@ -165,15 +165,15 @@ def _may_scrape(context: Context, request: Request) -> None:
 
 
 def _no_route(request: Request, status: int) -> GatewayError:
-    path = request.url.path
+    path = request.scope["raw_path"][:200].decode("latin-1")
     method = request.method
     base = str(request.base_url).rstrip("/")
-    if path in _POST_ONLY:
-        return MethodNotAllowed(f"{method} is not allowed on /v1{path}; use POST.")
+    if request.url.path in _POST_ONLY:
+        return MethodNotAllowed(f"{method} is not allowed on {path}; use POST.")
     if status == 405:
         return MethodNotAllowed(f"{method} is not allowed on {path}.")
     return NotFound(
-        f"There is no {method} {path[:200]} here. Base URL for OpenAI SDKs and Codex: {base}/v1; "
+        f"There is no {method} {path} here. Base URL for OpenAI SDKs and Codex: {base}/v1; "
         f"for Claude Code and the Anthropic SDKs: {base}; model ids: GET {base}/v1/models.",
         code="route_not_found",
     )

@@ -17,9 +17,17 @@ async def test_an_unknown_route_is_told_the_base_urls(it: Running, method: str) 
     response = await it.client.request(method, "/v1/chat/completion", json=CHAT.request)
     assert response.status_code == 404
     message = openai_error(response)["message"]
-    assert f"There is no {method} /chat/completion here." in message
+    assert f"There is no {method} /v1/chat/completion here." in message
     assert f"OpenAI SDKs and Codex: {it.url}/v1;" in message
     assert f"Claude Code and the Anthropic SDKs: {it.url};" in message
+
+
+@pytest.mark.parametrize(
+    "path", ["/chat/completion", "/api/v1/v1/chat/completion/", "/v1/chat%2Fcompletion"]
+)
+async def test_an_unknown_route_is_quoted_as_it_was_sent(it: Running, path: str) -> None:
+    response = await it.client.post(path, json=CHAT.request)
+    assert f"There is no POST {path} here." in openai_error(response)["message"]
 
 
 async def test_an_unknown_route_of_an_anthropic_client(it: Running) -> None:
@@ -34,6 +42,11 @@ async def test_another_method(it: Running, dialect: Dialect) -> None:
     response = await it.client.get(dialect.path)
     assert response.status_code == 405
     assert f"GET is not allowed on {dialect.path}; use POST." in told(response, dialect)["message"]
+
+
+async def test_another_method_on_a_path_that_is_not_below_v1(it: Running) -> None:
+    response = await it.client.get("/tokenize")
+    assert "GET is not allowed on /tokenize; use POST." in openai_error(response)["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions", "/", "/nowhere"])
