@@ -67,7 +67,8 @@ def _add_reading(routes: APIRouter, control: Control) -> None:
         if record is None:
             raise NotFound(
                 f"No request `{request_id[:100]}` is remembered: it is still under way, older "
-                "than the last 10,000, or from before a restart (the access log has it then). "
+                "than the last 10,000, from before a restart (the access log has it then), or was "
+                "not to a model: a list of models, a wrong path or method. "
                 "Its id stands in the reply's x-request-id header.",
                 code="request_not_found",
             )

@@ -119,6 +119,7 @@ def test_an_unknown_request(run: Run, url: str) -> None:
     result = run("why", "req_nope")
     assert (result.status, result.out) == (1, "")
     assert "access log" in result.err
+    assert "not to a model: a list of models, a wrong path or method" in result.err
 
 
 def test_an_api_that_the_backend_lacks() -> None:
