@@ -15,6 +15,9 @@ import msgspec
 
 from gateway.records import Outcome, Record, Timeline
 
+LONGEST_REASON = 120
+"""Characters of it in a short line; the JSON has it in whole."""
+
 
 class Form(NamedTuple):
     """What lines look like.
@@ -141,20 +144,40 @@ def marks(timeline: Timeline) -> dict[str, float | None]:
 def brief(record: Record) -> str:
     """What people look for, with the columns in front whose width is known.
 
-    Of what went wrong it has the operator's view, where there is one.
+    Of what went wrong it has the beginning of the operator's view, where there is one.
     """
-    timeline = record.timeline
-    ttft = _between(timeline.body_complete, timeline.first_token)
-    total = _between(timeline.received, timeline.done)
-    names = (record.key, record.model, record.arm, record.backend, record.id)
+    total = _between(record.timeline.received, record.timeline.done)
+    names = (record.api, record.key, record.model, record.arm, record.backend, record.id)
     text = (
-        f"{_clock(record.at)} {record.status} TTFT {ttft} total {total}  "
+        f"{_clock(record.at)} {_status(record):<4} {_ttft(record)} total {total}  "
         f"{' '.join(name or '-' for name in names)}"
     )
     if record.outcome is not Outcome.OK:
-        text += f" {record.outcome}: {record.detail or record.error}"
+        text += f" {record.outcome}"
+        reason = record.detail or record.error
+        if reason:
+            text += f": {_cut(reason)}"
     # An error may quote the client, whose control characters are not for this terminal.
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def _status(record: Record) -> str:
+    """What came of it where the status does not tell: there is none, or it came too early."""
+    if record.outcome is Outcome.CLIENT_GONE:
+        return "gone"
+    if record.outcome is not Outcome.OK and record.status < 400:
+        return "cut"
+    return str(record.status)
+
+
+def _ttft(record: Record) -> str:
+    if record.outcome is Outcome.OK and not record.stream:
+        return f"{'unstreamed':<15}"
+    return f"TTFT {_between(record.timeline.body_complete, record.timeline.first_token)}"
+
+
+def _cut(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
 
 
 def _clock(at: float) -> str:

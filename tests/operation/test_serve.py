@@ -166,8 +166,8 @@ async def test_standard_output_has_short_lines_where_it_is_a_terminal(
     if json:
         assert line.startswith('{"ts":') and '"status":200' in line
     else:
-        short = r"\d\d:\d\d:\d\d 200 TTFT        -   total    0.\d{3} s  dev m (a a1|b b1) req_\w+"
-        assert re.fullmatch(short, line), line
+        marks = r"\d\d:\d\d:\d\d 200  unstreamed      total    0.\d{3} s"
+        assert re.fullmatch(marks + r"  chat dev m (a a1|b b1) req_\w+", line), line
 
 
 # A changed file

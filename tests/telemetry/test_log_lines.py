@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from gateway.records import NoToken, Outcome, Record
+from gateway.records import Api, NoToken, Outcome, Record
 from gateway.telemetry.access_log import AccessLog
 from gateway.telemetry.log_lines import brief
 from tests.telemetry.conftest import FAILED
@@ -29,15 +29,48 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_a_streamed_request(streamed: Streamed) -> None:
     assert brief(streamed()) == (
-        "00:13:20 200 TTFT    0.325 s total    0.400 s  dev llama chunk-512 vllm-a req-1"
+        "00:13:20 200  TTFT    0.325 s total    0.400 s  chat dev llama chunk-512 vllm-a req-1"
     )
 
 
 def test_columns_of_what_never_came_are_as_wide(streamed: Streamed) -> None:
     nothing = brief(streamed(marks=dict.fromkeys(("body_complete", "first_token", "done"))))
     assert nothing == (
-        "00:13:20 200 TTFT        -   total        -    dev llama chunk-512 vllm-a req-1"
+        "00:13:20 200  TTFT        -   total        -    chat dev llama chunk-512 vllm-a req-1"
     )
+
+
+def test_an_answer_that_was_not_streamed_has_no_first_token_to_time(streamed: Streamed) -> None:
+    facts = {"api": Api.EMBEDDINGS, "stream": False, "marks": {"first_token": None}}
+    assert brief(streamed(**facts)) == (
+        "00:13:20 200  unstreamed      total    0.400 s  "
+        "embeddings dev llama chunk-512 vllm-a req-1"
+    )
+
+
+@pytest.mark.parametrize("status", [0, 200], ids=["before its answer", "amid it"])
+def test_a_client_that_left_gave_no_reason(streamed: Streamed, status: int) -> None:
+    assert brief(streamed(status=status, outcome=Outcome.CLIENT_GONE)) == (
+        "00:13:20 gone TTFT    0.325 s total    0.400 s  "
+        "chat dev llama chunk-512 vllm-a req-1 client_gone"
+    )
+
+
+def test_a_stream_that_broke_off_does_not_look_well_in_front(streamed: Streamed) -> None:
+    told = {"error": "The model's server failed.", "detail": "vllm-a: connection reset"}
+    assert brief(streamed(outcome=Outcome.BACKEND_ERROR, **told)) == (
+        "00:13:20 cut  TTFT    0.325 s total    0.400 s  "
+        "chat dev llama chunk-512 vllm-a req-1 backend_error: vllm-a: connection reset"
+    )
+
+
+def test_a_long_reason_is_cut(streamed: Streamed) -> None:
+    def reason(length: int) -> str:
+        failed = {"status": 502, "outcome": Outcome.BACKEND_ERROR, "detail": "x" * length}
+        return brief(streamed(**failed)).partition("backend_error: ")[2]
+
+    assert reason(120) == "x" * 120
+    assert reason(121) == "x" * 119 + "…"
 
 
 def test_a_failure_has_its_reason(streamed: Streamed) -> None:
@@ -54,7 +87,7 @@ def test_a_failure_has_its_reason(streamed: Streamed) -> None:
         "backend": "",
     }
     assert brief(streamed(status=401, **rejected, error="No key.")).endswith(
-        "  - unknown - - req-1 rejected: No key."
+        "  chat - unknown - - req-1 rejected: No key."
     )
 
 
