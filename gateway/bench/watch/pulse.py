@@ -73,8 +73,8 @@ class Pulse:
         self._process.wait()
 
     def _read(self) -> None:
-        now = self._clock()
         data = os.read(self._pipe, 512 * _TIME.size)
+        now = self._clock()  # behind the read, as for replies: what comes in between is in it
         if not data:
             self._stop_reading()
         self._pulses += ((written, now) for (written,) in _TIME.iter_unpack(data))

@@ -19,6 +19,20 @@ async def test_an_idle_loop_stamps_soon() -> None:
     assert median(delays) < 0.01
 
 
+async def test_no_pulse_is_stamped_before_it_was_written() -> None:
+    """The writer goes on while the reader has no core."""
+
+    def held_up() -> float:
+        now = time.monotonic()
+        time.sleep(0.03)
+        return now
+
+    async with Pulse(held_up) as pulse:
+        began = time.monotonic()
+        await asyncio.sleep(0.5)
+        assert min(pulse.delays(began)) > 0
+
+
 async def test_a_loop_that_is_held_up_stamps_late() -> None:
     async with Pulse(time.monotonic) as pulse:
         await asyncio.sleep(0.3)
